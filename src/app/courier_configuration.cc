@@ -4,12 +4,14 @@
 
 #include <algorithm>
 #include <array>
+#include <map>
 
 #include "quarry/base/url.h"
 #include "quarry/event/event.h"
 #include "quarry/http/syntax.h"
 #include "quarry/master/credentials.h"
 #include "quarry/master/kinds.h"
+#include "quarry/spool/options.h"
 
 namespace quarry::app {
 namespace {
@@ -104,7 +106,8 @@ struct Type {
     target = courier::destination_type_named(value);
     if (target != DestinationType::kNone) return {};
     return fail(ErrorCode::kInvalid,
-                "\"{}\" is not one of webhook, mail, program, syslog, journald, file",
+                "\"{}\" is not one of webhook, mail, program, syslog, journald, file, loki, "
+                "opensearch, json-lines",
                 base::printable(value));
   }
   static Shown show(DestinationType type) {
@@ -158,6 +161,35 @@ struct Headers {
   }
 };
 
+/// Text as a template argument.
+template <std::size_t size>
+struct FixedText {
+  consteval FixedText(const char (&text)[size]) { std::ranges::copy(text, characters); }
+  constexpr std::string_view view() const { return {characters, size - 1}; }
+  char characters[size]{};
+};
+
+/// A parameter of the queue of a destination with `logs`, with the syntax of rsyslog.
+template <FixedText name>
+struct QueueParameter {
+  static constexpr std::string_view kName = name.view().substr(std::string_view("queue.").size());
+
+  static Result<void> put(std::map<std::string, std::string>& queue, const std::string& value) {
+    spool::QueueOptions scratch;
+    QUARRY_TRY(spool::set_parameter(scratch, kName, value));
+    queue[std::string(kName)] = value;
+    return {};
+  }
+  static Shown show(const std::map<std::string, std::string>& queue) {
+    const auto found = queue.find(std::string(kName));
+    return found == queue.end() ? Shown() : Shown{found->second};
+  }
+};
+template <FixedText name>
+constexpr Directive<DestinationOptions> queue_parameter() {
+  return {name.view(), QueueParameter<name>(), QUARRY_FIELD(queue)};
+}
+
 constexpr auto kCourierDirectives = std::to_array<Directive<CourierOptions>>({
     {"socket", Path(), QUARRY_FIELD(socket)},
     {"spool.directory", Path(), QUARRY_FIELD(spool_directory)},
@@ -203,7 +235,28 @@ constexpr auto kDestinationDirectives = std::to_array<Directive<DestinationOptio
     {"tag", Text(), QUARRY_FIELD(tag)},
     {"socket", Path(), QUARRY_FIELD(socket)},
     {"path", Path(), QUARRY_FIELD(path)},
+    {"logs", Switch(), QUARRY_FIELD(logs)},
+    queue_parameter<"queue.size">(),
+    queue_parameter<"queue.highwatermark">(),
+    queue_parameter<"queue.lowwatermark">(),
+    queue_parameter<"queue.discardmark">(),
+    queue_parameter<"queue.discardseverity">(),
+    queue_parameter<"queue.maxfilesize">(),
+    queue_parameter<"queue.maxdiskspace">(),
+    queue_parameter<"queue.checkpointinterval">(),
+    queue_parameter<"queue.syncqueuefiles">(),
+    queue_parameter<"queue.saveonshutdown">(),
+    queue_parameter<"queue.dequeuebatchsize">(),
+    queue_parameter<"queue.timeoutenqueue">(),
+    queue_parameter<"queue.timeoutshutdown">(),
 });
+
+/// Returns the path of the courier's folder with SUFFIX.
+std::filesystem::path beside_spool(const CourierOptions& options, const char* suffix) {
+  auto folder = std::filesystem::path(options.spool_directory).lexically_normal();
+  if (!folder.has_filename()) folder = folder.parent_path();
+  return folder += suffix;
+}
 
 class CourierSection final : public master::OptionsBy<CourierOptions> {
  public:
@@ -217,6 +270,10 @@ class CourierSection final : public master::OptionsBy<CourierOptions> {
     if (!named.user.empty()) QUARRY_TRY(master::credentials_named(named.user, named.group));
     if (!named.listen_owner.empty()) QUARRY_TRY(master::credentials_named(named.listen_owner, ""));
     if (!named.listen_group.empty()) QUARRY_TRY(master::group_named(named.listen_group));
+    if (named.log.target == base::LogTarget::kDestination) {
+      return fail(ErrorCode::kInvalid,
+                  "error_log: the courier cannot deliver its own log to a destination");
+    }
     QUARRY_TRY(base::SocketAddress::parse(named.socket));
     return {};
   }
@@ -251,15 +308,18 @@ std::optional<courier::CourierConfig> courier_config_in(const master::Config& co
   if (!found) return found;
   for (const master::CarriedSection& section : config.carried) {
     if (!section.name.starts_with(kDestination)) continue;
-    found->destinations.push_back(master::options_in<DestinationOptions>(section.carried));
+    auto options = master::options_in<DestinationOptions>(section.carried);
+    (options.logs ? found->log_destinations : found->destinations).push_back(std::move(options));
   }
   return found;
 }
 
 std::filesystem::path hooks_directory(const courier::CourierOptions& options) {
-  auto folder = std::filesystem::path(options.spool_directory).lexically_normal();
-  if (!folder.has_filename()) folder = folder.parent_path();
-  return folder += ".hooks";
+  return beside_spool(options, ".hooks");
+}
+
+std::filesystem::path logs_directory(const courier::CourierOptions& options) {
+  return beside_spool(options, ".logs");
 }
 
 std::string file_name_of_pool(const std::string& pool) {
@@ -281,9 +341,38 @@ bool writes_to_submitters(const master::Config& config) {
          std::ranges::any_of(courier->destinations, &courier::DestinationOptions::is_to_submitter);
 }
 
-std::vector<std::string> courier_mistakes(const master::Config& config) {
+namespace {
+
+/// Returns the errors in the names of destinations of logs.
+std::vector<std::string> log_mistakes(const master::Config& config,
+                                      const std::optional<courier::CourierConfig>& courier) {
   std::vector<std::string> mistakes;
-  if (courier_config_in(config)) return mistakes;
+  const auto check = [&](const std::string& section, const char* directive, std::string_view name) {
+    const bool is_there =
+        courier && std::ranges::any_of(courier->log_destinations,
+                                       [&](const auto& each) { return each.name == name; });
+    if (is_there) return;
+    mistakes.push_back(
+        fmt::format("[{}] {} = destination:{}: requires a [courier] section, and a section "
+                    "[destination {}] with "
+                    "logs = yes",
+                    section, directive, base::printable(name), base::printable(name)));
+  };
+  const base::LogOptions& log = config.global.log;
+  if (log.target == base::LogTarget::kDestination) check("global", "error_log", log.destination);
+  for (const master::PoolConfig& pool : config.pools) {
+    const auto name = base::destination_in(pool.access.path);
+    if (name) check(pool.name, "access.log", *name);
+  }
+  return mistakes;
+}
+
+}  // namespace
+
+std::vector<std::string> courier_mistakes(const master::Config& config) {
+  const auto courier = courier_config_in(config);
+  std::vector<std::string> mistakes = log_mistakes(config, courier);
+  if (courier) return mistakes;
   for (const master::CarriedSection& section : config.carried) {
     if (!section.name.starts_with(kDestination)) continue;
     mistakes.push_back(

@@ -25,6 +25,9 @@ std::optional<courier::CourierConfig> courier_config_in(const master::Config& co
 /// Returns the folder that has a subfolder of waiting hooks for each pool. This folder must belong
 /// to the master's user. Therefore, it is not inside the courier's own folder, but beside it.
 std::filesystem::path hooks_directory(const courier::CourierOptions& options);
+/// Returns the folder of the FIFOs of logs that go to destinations (quarryd/log_service.h). It is
+/// beside the courier's own folder for the same reason.
+std::filesystem::path logs_directory(const courier::CourierOptions& options);
 /// Returns the name of POOL as a part of file names.
 std::string file_name_of_pool(const std::string& pool);
 /// Returns the socket on which the courier that runs POOL's hooks accepts events.

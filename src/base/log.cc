@@ -2,7 +2,6 @@
 
 #include <fcntl.h>
 #include <sys/socket.h>
-#include <sys/stat.h>
 #include <sys/time.h>
 #include <sys/un.h>
 #include <unistd.h>
@@ -149,12 +148,10 @@ std::string_view name_of(LogLevel level) {
 }
 
 Result<Fd> open_log_file(const char* what, const std::string& path) {
-  struct stat status {};
-  // With O_RDWR, a FIFO keeps lines until its reader starts, or starts again.
-  const bool is_fifo =
-      !is_own_descriptor(path) && ::stat(path.c_str(), &status) == 0 && S_ISFIFO(status.st_mode);
   constexpr int kFlags = O_APPEND | O_NONBLOCK | O_CLOEXEC | O_NOCTTY | O_CREAT;
-  Fd fd(::open(path.c_str(), (is_fifo ? O_RDWR : O_WRONLY) | kFlags, 0640));
+  Fd fd(::open(path.c_str(), O_WRONLY | kFlags, 0640));
+  // PATH is a FIFO without a reader. With O_RDWR, the FIFO keeps lines until its reader starts.
+  if (!fd && errno == ENXIO) fd.reset(::open(path.c_str(), O_RDWR | kFlags, 0640));
   if (!fd) return fail_errno("cannot open the {} {}", what, path);
   return fd;
 }

@@ -49,7 +49,8 @@ LogFrame::LogFrame(const LogOptions& options, const LogRecord& record) : rest_(r
   } else {
     begin_text(record);
   }
-  const bool is_stream = options.target == LogTarget::kFile || options.target == LogTarget::kStderr;
+  const bool is_stream =
+      options.target != LogTarget::kSyslog && options.target != LogTarget::kJournald;
   tail_ = is_json_ ? "\"}\n" : "\n";
   if (options.target == LogTarget::kSyslog) tail_.remove_suffix(1);
   const std::size_t taken = head_.size() - uncounted + tail_.size() - (is_stream ? 1 : 0);

@@ -28,6 +28,8 @@ constexpr auto kFacilities = std::to_array<Facility>({
     {"local6", LOG_LOCAL6}, {"local7", LOG_LOCAL7},
 });
 
+constexpr std::string_view kDestinationPrefix = "destination:";
+
 struct Service {
   std::string_view word;
   LogTarget target;
@@ -55,10 +57,17 @@ std::string_view syslog_facility_name(int facility) {
 
 std::string log_target_of(const LogOptions& options) {
   if (options.target == LogTarget::kStderr) return "stderr";
+  if (options.target == LogTarget::kDestination)
+    return std::string(kDestinationPrefix).append(options.destination);
   const auto service = std::ranges::find(kServices, options.target, &Service::target);
   if (service == kServices.end()) return options.path;
   if (options.path == service->usual_socket) return std::string(service->word);
   return fmt::format("{}:{}", service->word, options.path);
+}
+
+std::optional<std::string_view> destination_in(std::string_view value) {
+  if (!value.starts_with(kDestinationPrefix)) return std::nullopt;
+  return value.substr(kDestinationPrefix.size());
 }
 
 bool is_own_descriptor(std::string_view path) {
@@ -70,6 +79,11 @@ Result<void> set_log_target(LogOptions& options, std::string_view value) {
   options.path.clear();
   options.target = LogTarget::kStderr;
   if (value == "stderr") return {};
+  if (const auto destination = destination_in(value)) {
+    options.target = LogTarget::kDestination;
+    options.destination = *destination;
+    return {};
+  }
   const std::string_view word = value.substr(0, value.find(':'));
   for (const Service& service : kServices) {
     if (service.word != word) continue;
@@ -83,9 +97,10 @@ Result<void> set_log_target(LogOptions& options, std::string_view value) {
     return {};
   }
   if (!value.starts_with('/')) {
-    return fail(ErrorCode::kInvalid,
-                "\"{}\" is neither an absolute path nor stderr, syslog or journald",
-                printable(value));
+    return fail(
+        ErrorCode::kInvalid,
+        "\"{}\" is neither an absolute path nor stderr, syslog, journald or destination:NAME",
+        printable(value));
   }
   options.target = LogTarget::kFile;
   options.path = value;

@@ -47,6 +47,9 @@ Result<std::unique_ptr<Sender>> sender_for(const CourierOptions& courier,
       return make_file_sender(destination, std::move(is_interrupted));
     case DestinationType::kHooks:
       return make_hook_sender(courier, std::move(is_interrupted));
+    case DestinationType::kLoki:
+    case DestinationType::kOpenSearch:
+    case DestinationType::kJsonLines:
     case DestinationType::kRepositoryWebhooks:
     case DestinationType::kNone:
       break;

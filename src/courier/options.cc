@@ -24,6 +24,9 @@ constexpr auto kTypes = std::to_array<NamedType>({
     {DestinationType::kSyslog, "syslog"},
     {DestinationType::kJournald, "journald"},
     {DestinationType::kFile, "file"},
+    {DestinationType::kLoki, "loki"},
+    {DestinationType::kOpenSearch, "opensearch"},
+    {DestinationType::kJsonLines, "json-lines"},
 });
 
 /// An option that destinations of TYPE require.
@@ -76,6 +79,24 @@ Result<std::string> take_word(std::string_view& text) {
     text.remove_prefix(1);
   }
   return word;
+}
+
+/// Returns whether TYPE sends log lines over HTTP.
+bool is_http_log(DestinationType type) {
+  return type == DestinationType::kLoki || type == DestinationType::kOpenSearch ||
+         type == DestinationType::kJsonLines;
+}
+
+Result<void> check_log_destination(const DestinationOptions& options) {
+  QUARRY_TRY(queue_options(options));
+  if (options.type == DestinationType::kSyslog) return check_syslog_url(options.url);
+  if (is_http_log(options.type)) return check_webhook_url(options.url);
+  if (options.type != DestinationType::kFile) {
+    return fail(ErrorCode::kInvalid,
+                "logs = yes requires type = syslog, loki, opensearch, json-lines or file");
+  }
+  if (!options.path.empty()) return {};
+  return fail(ErrorCode::kInvalid, "a destination of type file needs path = FILE");
 }
 
 /// Returns whether one of the patterns EVENTS covers TYPE. If EVENTS is empty, the pattern is "*".
@@ -138,7 +159,15 @@ bool DestinationOptions::is_to_submitter() const {
 Result<void> DestinationOptions::check() const {
   if (type == DestinationType::kNone) {
     return fail(ErrorCode::kInvalid,
-                "a destination needs type = webhook, mail, program, syslog, journald or file");
+                "a destination needs type = webhook, mail, program, syslog, journald or file, or "
+                "with logs = yes: syslog, loki, opensearch, json-lines or file");
+  }
+  if (logs) return check_log_destination(*this);
+  if (is_http_log(type)) {
+    return fail(ErrorCode::kInvalid, "type = {} requires logs = yes", name_of(type));
+  }
+  if (!queue.empty()) {
+    return fail(ErrorCode::kInvalid, "queue.{} requires logs = yes", queue.begin()->first);
   }
   for (const NeededWord& needed : kNeeded) {
     if (needed.type != type || needed.is_there(*this)) continue;
@@ -286,6 +315,31 @@ Result<void> check_webhook_url(std::string_view url) {
       url, [](char c) { return static_cast<unsigned char>(c) <= ' ' || c == 0x7f; });
   if (is_plain && (url.starts_with("http://") || url.starts_with("https://"))) return {};
   return fail(ErrorCode::kInvalid, "url must be an http:// or https:// URL without spaces");
+}
+
+Result<void> check_syslog_url(std::string_view url) {
+  const std::size_t begin = url.find("://");
+  const std::string_view scheme = url.substr(0, begin);
+  const std::string_view address = begin == url.npos ? "" : url.substr(begin + 3);
+  const bool is_plain = std::ranges::none_of(address, [](char c) {
+    return static_cast<unsigned char>(c) <= ' ' || c == '/' || c == '@' || c == '?' || c == '#';
+  });
+  if ((scheme == "syslog" || scheme == "syslog+tls") && !address.empty() && is_plain) return {};
+  return fail(ErrorCode::kInvalid, "url must be syslog://HOST[:PORT] or syslog+tls://HOST[:PORT]");
+}
+
+Result<spool::QueueOptions> queue_options(const DestinationOptions& options) {
+  // The defaults work for a receiver that is slow or away for hours.
+  spool::QueueOptions queue;
+  queue.max_disk_space = std::uint64_t{1} << 30;
+  queue.checkpoint_interval = 1000;
+  queue.save_on_shutdown = true;
+  queue.dequeue_batch_size = 512;
+  for (const auto& [name, value] : options.queue) {
+    QUARRY_TRY(spool::set_parameter(queue, name, value));
+  }
+  QUARRY_TRY(spool::complete(queue));
+  return queue;
 }
 
 Result<void> check_smtp_url(std::string_view url) {

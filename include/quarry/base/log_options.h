@@ -1,6 +1,6 @@
 // Target and format of the log. The target is set in the configuration:
 //
-//   error_log = stderr | PATH | syslog[:SOCKET] | journald[:SOCKET]
+//   error_log = stderr | PATH | syslog[:SOCKET] | journald[:SOCKET] | destination:NAME
 #pragma once
 
 #include <cstddef>
@@ -18,8 +18,9 @@ enum class LogLevel : std::uint8_t { kDebug, kNotice, kWarning, kError, kAlert }
 enum class LogTarget : std::uint8_t {
   kStderr,
   kFile,
-  kSyslog,    // datagrams as syslog(3) writes them (RFC 3164)
-  kJournald,  // datagrams of systemd's native journal protocol
+  kSyslog,       // datagrams as syslog(3) writes them (RFC 3164)
+  kJournald,     // datagrams of systemd's native journal protocol
+  kDestination,  // a FIFO, from which a courier reads
 };
 
 enum class LogForm : std::uint8_t { kText, kJson };
@@ -30,7 +31,8 @@ constexpr std::size_t kMinLogLimit = 512;
 
 struct LogOptions {
   LogTarget target = LogTarget::kStderr;
-  std::string path;  // path of the file or socket
+  std::string path;              // path of the file, socket or FIFO
+  std::string destination = {};  // for kDestination: NAME
   LogLevel level = LogLevel::kNotice;
   LogForm form = LogForm::kText;  // ignored for journald, which has its own fields
   /// Maximum length of a line in bytes, without the newline. A longer message is split into several
@@ -48,6 +50,8 @@ struct LogOptions {
 Result<void> set_log_target(LogOptions& options, std::string_view value);
 /// Returns the value of error_log for the target and path of OPTIONS.
 std::string log_target_of(const LogOptions& options);
+/// Returns NAME if VALUE, the value of a directive for a log, is destination:NAME.
+std::optional<std::string_view> destination_in(std::string_view value);
 /// Returns whether PATH, such as /dev/stderr or /proc/self/fd/2, refers to a descriptor of the
 /// calling process. In another process, such a path leads to a different file.
 bool is_own_descriptor(std::string_view path);

@@ -9,6 +9,7 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -18,6 +19,7 @@
 #include "quarry/base/result.h"
 #include "quarry/courier/smtp.h"
 #include "quarry/event/event.h"
+#include "quarry/spool/options.h"
 
 namespace quarry::courier {
 
@@ -29,6 +31,9 @@ enum class DestinationType : std::uint8_t {
   kSyslog,
   kJournald,
   kFile,
+  kLoki,  // only with `logs`, like the next two
+  kOpenSearch,
+  kJsonLines,
   // Hooks and webhooks that repositories contain; cannot be configured, see hooks_of_pool().
   kHooks,
   kRepositoryWebhooks,
@@ -105,6 +110,11 @@ struct DestinationOptions {
 
   std::string path = {};  // for file
 
+  /// Whether the destination gets lines of logs instead of events.
+  bool logs = false;
+  /// The parameters queue.* of the queue of lines, without "queue.".
+  std::map<std::string, std::string> queue = {};
+
   /// Returns `timeout` or, if that is 0, the default for this type.
   std::chrono::milliseconds delivery_timeout() const;
   /// For syslog and journald: returns the path of the socket.
@@ -141,7 +151,12 @@ struct CourierOptions {
 struct CourierConfig {
   CourierOptions options;
   std::vector<DestinationOptions> destinations;
+  std::vector<DestinationOptions> log_destinations = {};  // destinations with `logs`
 };
+
+/// Returns the options of the queue of OPTIONS, a destination with `logs`, without its files. Errors:
+/// kInvalid.
+Result<spool::QueueOptions> queue_options(const DestinationOptions& options);
 
 /// Returns the configuration of a courier that only runs hooks and, if OPTIONS say so, delivers to
 /// the webhooks of repositories. Each pool has such a courier, which runs as the pool's user. A hook is a command from a repository, so it must not run with the
@@ -166,6 +181,8 @@ std::string join_command(const std::vector<std::string>& words);
 /// Checks that TEXT is a header "Name: value" and not one of the headers that the courier sets.
 /// Errors: kInvalid.
 Result<void> check_header(std::string_view text);
+/// Checks that URL is syslog://HOST[:PORT] or syslog+tls://HOST[:PORT]. Errors: kInvalid.
+Result<void> check_syslog_url(std::string_view url);
 /// Returns the part of URL that is safe to show, scheme, host and port. The rest might contain a
 /// secret.
 std::string origin_of(const std::string& url);

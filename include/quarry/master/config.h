@@ -87,7 +87,7 @@ struct HttpConfig {
 };
 
 struct AccessLogConfig {
-  std::string path;  // "": none
+  std::string path;  // or destination:NAME; "": none
   base::AccessFormat format = base::AccessFormat::usual();
   std::vector<std::string> suppress_paths;
 };

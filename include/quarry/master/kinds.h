@@ -147,6 +147,12 @@ struct LogTarget {
   static bool is_relative(std::string_view value);
 };
 
+/// The path of an access log, or destination:NAME.
+struct AccessLogTarget : Path {
+  static bool is_relative(std::string_view value);
+  static Result<void> put(std::string& target, const std::string& value);
+};
+
 /// A facility of syslog(3).
 struct Facility {
   static Result<void> put(int& target, const std::string& value);

@@ -154,6 +154,8 @@ struct Service {
   /// Whether the children of the previous generation end when their work is done, without a time
   /// limit. If false, they are terminated after process_control_timeout.
   bool ends_by_itself = false;
+  /// Whether children write to the master's standard error instead of /dev/null.
+  bool keeps_standard_error = false;
   /// The access log to which the children write; null if they write to the error log only. At
   /// SIGUSR1, the master reopens the error log and the access log, and sends them to the children
   /// (control/reopened_logs.h).

@@ -20,6 +20,11 @@ std::expected<CourierCommandLine, int> parse_courier_command_line(int argc, char
         cli.add_option("--webhooks-allow", line.webhooks_allow)->delimiter(',')}) {
     option->group("")->needs(hooks);
   }
+  auto* logs = cli.add_option("--logs", line.destination)->group("")->needs(config);
+  for (auto* option :
+       {cli.add_option("--log", line.logs), cli.add_option("--figures", line.figures)}) {
+    option->group("")->needs(logs);
+  }
   try {
     cli.parse(argc, argv);
     if (line.config.empty() && line.folder.empty()) throw CLI::RequiredError("--config");

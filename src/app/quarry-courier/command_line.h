@@ -21,6 +21,10 @@ struct CourierCommandLine {
   std::uint64_t max_disk_space = 0;  // bytes; 0: unlimited
   bool webhooks = false;             // whether to deliver to webhooks of repositories
   std::vector<std::string> webhooks_allow;
+  /// The destination to which the program delivers logs instead of events.
+  std::string destination;
+  std::vector<std::string> logs;  // NAME=FIFO
+  std::string figures;            // the file for figures about the delivery of logs
 };
 
 /// Parses ARGV. Returns the options. Returns an exit code after printing --help, --version or an

@@ -2,6 +2,7 @@
 // configuration, inherits or opens its socket, and runs the courier.
 #include <unistd.h>
 
+#include <algorithm>
 #include <chrono>
 #include <exception>
 #include <filesystem>
@@ -14,6 +15,7 @@
 #include "quarry/base/service_manager.h"
 #include "quarry/base/socket.h"
 #include "quarry/courier/courier.h"
+#include "quarry/courier/log_courier.h"
 #include "quarry/master/credentials.h"
 
 namespace {
@@ -48,18 +50,45 @@ quarry::Result<base::Fd> listener_of(const courier::CourierOptions& options) {
   return base::listen_on(address, listen);
 }
 
+/// Becomes the user in OPTIONS if this process runs as root.
+quarry::Result<void> become_user(const courier::CourierOptions& options) {
+  if (::geteuid() != 0 || options.user.empty()) return {};
+  QUARRY_TRY_ASSIGN(const auto user, master::credentials_named(options.user, options.group));
+  return master::become(user);
+}
+
+void reopen_log() {
+  const auto reopened = base::reopen_log();
+  if (!reopened) base::log(base::LogLevel::kError, "{}", reopened.error().message);
+}
+
 quarry::Result<void> run(const courier::CourierConfig& config) {
   const courier::CourierOptions& options = config.options;
   QUARRY_TRY(base::open_log(options.log));
   QUARRY_TRY_ASSIGN(auto listener, listener_of(options));
-  if (::geteuid() == 0 && !options.user.empty()) {
-    QUARRY_TRY_ASSIGN(const auto user, master::credentials_named(options.user, options.group));
-    QUARRY_TRY(master::become(user));
+  QUARRY_TRY(become_user(options));
+  return courier::run(config, std::move(listener), reopen_log);
+}
+
+quarry::Result<void> deliver_logs(const courier::CourierConfig& config,
+                                  const app::CourierCommandLine& line) {
+  QUARRY_TRY(base::open_log(config.options.log));
+  QUARRY_TRY(become_user(config.options));
+  const auto destination = std::ranges::find(config.log_destinations, line.destination,
+                                             &courier::DestinationOptions::name);
+  if (destination == config.log_destinations.end()) {
+    return quarry::fail(quarry::ErrorCode::kInvalid, "no [destination {}] with logs = yes",
+                        line.destination);
   }
-  return courier::run(config, std::move(listener), [] {
-    const auto reopened = base::reopen_log();
-    if (!reopened) base::log(base::LogLevel::kError, "{}", reopened.error().message);
-  });
+  courier::LogCourierOptions options{.destination = *destination,
+                                     .spool_directory = config.options.spool_directory,
+                                     .logs = {},
+                                     .figures = line.figures};
+  for (const std::string& each : line.logs) {
+    const std::size_t end = std::min(each.find('='), each.size() - 1);
+    options.logs.push_back({each.substr(0, end), each.substr(end + 1)});
+  }
+  return courier::run_log_courier(options, reopen_log);
 }
 
 /// Returns the configuration of a process that runs the hooks of a pool.
@@ -83,14 +112,15 @@ int run_command_line(int argc, char** argv) {
     const auto done = run(hooks_config(*line));
     return done ? 0 : failed(done.error());
   }
-  base::set_log_prefix("courier");
+  base::set_log_prefix(line->destination.empty() ? "courier" : "logs " + line->destination);
   app::CourierReading reading = app::read_courier_config(line->config);
   for (const std::string& mistake : reading.mistakes) {
     base::log(base::LogLevel::kAlert, "{}", mistake);
   }
   if (!reading.mistakes.empty()) return kFailed;
   reading.config.options.log.ident = "quarry-courier";
-  const auto done = run(reading.config);
+  const auto done =
+      line->destination.empty() ? run(reading.config) : deliver_logs(reading.config, *line);
   return done ? 0 : failed(done.error());
 }
 

@@ -190,6 +190,7 @@ class AccessCheck {
     }
     check_spool(config.options.spool_directory);
     for (const courier::DestinationOptions& each : config.destinations) check(each);
+    for (const courier::DestinationOptions& each : config.log_destinations) check(each);
   }
 
   /// Checks that FOLDER and the files in it can be written, or that FOLDER can be created.
@@ -223,10 +224,9 @@ class AccessCheck {
     if (!destination.command.empty()) {
       check({.directive = name + "command", .name = destination.command.front()});
     }
-    if (destination.type != courier::DestinationType::kSyslog &&
-        destination.type != courier::DestinationType::kJournald) {
-      return;
-    }
+    const bool has_socket = destination.type == courier::DestinationType::kSyslog ||
+                            destination.type == courier::DestinationType::kJournald;
+    if (destination.logs || !has_socket) return;
     const base::LogOptions log{.target = base::LogTarget::kSyslog,
                                .path = destination.log_socket()};
     if (const auto reached = base::check_log(log); !reached) {

@@ -75,10 +75,11 @@ worker::WorkerOptions worker_options(const master::PoolConfig& pool,
   return options;
 }
 
-Result<void> open_access_log(const master::AccessLogConfig& config,
+Result<void> open_access_log(const master::Config& config, const master::PoolConfig& pool,
                              std::shared_ptr<base::AccessLog>& log) {
   QUARRY_TRY_ASSIGN(auto opened,
-                    base::AccessLog::open({config.path, config.format, config.suppress_paths}));
+                    base::AccessLog::open({access_log_path(config, pool), pool.access.format,
+                                           pool.access.suppress_paths}));
   log = std::make_shared<base::AccessLog>(std::move(opened));
   return {};
 }
@@ -354,27 +355,30 @@ Result<master::Control> open_control(const master::Config& config, std::string a
 
 Result<std::vector<Service>> compose(const master::Config& config,
                                      const std::filesystem::path& path, Start start,
-                                     Inherited& inherited, EarlierFigures& earlier) {
+                                     Inherited& inherited, EarlierFigures& earlier,
+                                     const LogDestinations& logs) {
   std::vector<Service> services;
   std::optional<Service> front;
   QUARRY_TRY_ASSIGN(auto courier, courier_service(config, path, inherited));
   QUARRY_TRY_ASSIGN(const auto overview, overview_for(config, earlier));
-  MetricsSources metrics{.overview = overview, .server = server_sources(config), .pages = {}};
+  MetricsSources metrics{
+      .overview = overview, .server = server_sources(config, {}), .pages = {}, .logs = logs};
   std::size_t published_peers = 0;
   for (const master::PoolConfig& pool : config.pools) {
     const auto peers = peers_of(config, pool);
     worker::WorkerOptions for_workers = worker_options(pool, peers);
     if (!pool.access.path.empty()) {
-      QUARRY_TRY(unless_reloading(start, open_access_log(pool.access, for_workers.access_log)));
+      QUARRY_TRY(unless_reloading(start, open_access_log(config, pool, for_workers.access_log)));
     }
     QUARRY_TRY_ASSIGN(auto pages, pages_service(pool, for_workers, earlier));
     if (for_workers.access_log) metrics.access_logs.emplace_back(pool.name, for_workers.access_log);
     if (pages) metrics.pages.emplace_back(pool.name, pages->figures);
     QUARRY_TRY_ASSIGN(const auto of_front, tally_of_front(config, pool));
     const auto tallies = tallies_before(of_front, pages);
-    const auto sources = page_sources(config, pool, overview, tallies);
+    const auto sources = page_sources(config, pool, overview, tallies, logs);
     QUARRY_TRY_ASSIGN(auto service,
                       pool_service(pool, std::move(for_workers), pages, sources, start, inherited));
+    if (pool.status_all) keep_figures(logs, service);
     if (overview) {
       const auto index = static_cast<std::size_t>(&pool - config.pools.data());
       service.on_snapshot = [overview, index, tallies](const scoreboard::PoolSnapshot& snapshot) {
@@ -391,6 +395,7 @@ Result<std::vector<Service>> compose(const master::Config& config,
     std::optional<Service> status;
     if (pool.status_listen) {
       QUARRY_TRY_ASSIGN(status, status_service(pool, service, pages, sources, inherited));
+      if (pool.status_all) keep_figures(logs, *status);
       base::log(base::LogLevel::kNotice, "[{}] listening on {}", status->name,
                 address_text(*status));
     }
@@ -417,6 +422,10 @@ Result<std::vector<Service>> compose(const master::Config& config,
     if (status) services.push_back(std::move(*status));
   }
   if (courier) services.push_back(std::move(*courier));
+  for (const auto& each : logs) {
+    QUARRY_TRY_ASSIGN(auto service, log_service(config, path, each));
+    services.push_back(std::move(service));
+  }
   if (overview) publish_jobs(services, overview);
   if (config.global.metrics_listen) {
     QUARRY_TRY_ASSIGN(auto service, metrics_service(config, std::move(metrics), inherited));

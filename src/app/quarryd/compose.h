@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "log_service.h"
 #include "pages_service.h"
 #include "quarry/base/result.h"
 #include "quarry/master/config.h"
@@ -20,11 +21,12 @@ enum class Start { kFirst, kReload, kContinue };
 
 /// Returns the services of CONFIG, with bound sockets and opened logs. CONFIG was read from PATH,
 /// or from the command line if PATH is "". Sockets in INHERITED and memory in EARLIER are reused.
+/// LOGS are the destinations of logs.
 /// Errors: a socket cannot be bound, or a log cannot be opened.
 Result<std::vector<master::Service>> compose(const master::Config& config,
                                              const std::filesystem::path& path, Start start,
                                              std::vector<master::InheritedSocket>& inherited,
-                                             EarlierFigures& earlier);
+                                             EarlierFigures& earlier, const LogDestinations& logs);
 
 /// Returns the control socket of CONFIG, or an object without a listener if CONFIG does not set a
 /// control socket. Sockets in INHERITED are reused. ABOUT is the configuration file or the served

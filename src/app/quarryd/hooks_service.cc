@@ -23,20 +23,23 @@ uid_t uid_of(const master::PoolConfig& pool) {
   return pool.run_as ? pool.run_as->uid : ::geteuid();
 }
 
+constexpr const char* kHooksFolder = "hooks folder";
+
 /// Opens the folder PATH, or returns nullopt if it does not exist. Fails if anybody except the
 /// master's user can write in the folder, because such a user could replace a new subfolder with a
 /// link. Errors: kDenied, kIo.
-Result<std::optional<base::Fd>> open_own_folder(const std::filesystem::path& path) {
+Result<std::optional<base::Fd>> open_own_folder(const char* what,
+                                                const std::filesystem::path& path) {
   base::Fd folder(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
   if (!folder && errno == ENOENT) return std::nullopt;
   struct stat status {};
   if (!folder || ::fstat(folder.get(), &status) != 0) {
-    return fail_errno("cannot open the hooks folder {}", path.string());
+    return fail_errno("cannot open the {} {}", what, path.string());
   }
   constexpr mode_t kOthersWrite = S_IWGRP | S_IWOTH;
   if (status.st_uid == ::geteuid() && (status.st_mode & kOthersWrite) == 0) return folder;
   return fail(ErrorCode::kDenied,
-              "the hooks folder {} must belong to user {}, and only this user may write to it",
+              "the {} {} must belong to user {}, and only this user may write to it", what,
               path.string(), ::geteuid());
 }
 
@@ -54,18 +57,12 @@ Result<bool> is_folder_of(uid_t user, const base::Fd& parent, const std::filesys
 }
 
 Result<void> make_hooks_folder(const PoolHooks& hooks, const master::PoolConfig& pool) {
-  const auto parent = hooks.folder.parent_path();
-  const mode_t umask_before = ::umask(S_IWGRP | S_IWOTH);
-  const bool is_made = ::mkdir(parent.c_str(), 0755) == 0 || errno == EEXIST;
-  ::umask(umask_before);
-  if (!is_made) return fail_errno("cannot create {}", parent.string());
-  QUARRY_TRY_ASSIGN(const auto own, open_own_folder(parent));
-  if (!own) return fail(ErrorCode::kNotFound, "{} is gone", parent.string());
-  QUARRY_TRY_ASSIGN(const bool is_there, is_folder_of(uid_of(pool), *own, hooks.folder));
+  QUARRY_TRY_ASSIGN(const auto own, make_own_folder(kHooksFolder, hooks.folder.parent_path()));
+  QUARRY_TRY_ASSIGN(const bool is_there, is_folder_of(uid_of(pool), own, hooks.folder));
   if (is_there) return {};
   const std::string name = hooks.folder.filename();
-  if (::mkdirat(own->get(), name.c_str(), 0700) == 0 &&
-      (!pool.run_as || ::fchownat(own->get(), name.c_str(), pool.run_as->uid, pool.run_as->gid,
+  if (::mkdirat(own.get(), name.c_str(), 0700) == 0 &&
+      (!pool.run_as || ::fchownat(own.get(), name.c_str(), pool.run_as->uid, pool.run_as->gid,
                                   AT_SYMLINK_NOFOLLOW) == 0)) {
     return {};
   }
@@ -73,6 +70,22 @@ Result<void> make_hooks_folder(const PoolHooks& hooks, const master::PoolConfig&
 }
 
 }  // namespace
+
+Result<base::Fd> make_own_folder(const char* what, const std::filesystem::path& path) {
+  const mode_t umask_before = ::umask(S_IWGRP | S_IWOTH);
+  const bool is_made = ::mkdir(path.c_str(), 0755) == 0 || errno == EEXIST;
+  ::umask(umask_before);
+  if (!is_made) return fail_errno("cannot create {}", path.string());
+  QUARRY_TRY_ASSIGN(auto own, open_own_folder(what, path));
+  if (!own) return fail(ErrorCode::kNotFound, "{} is gone", path.string());
+  return std::move(*own);
+}
+
+Result<void> check_own_folder(const char* what, const std::filesystem::path& path) {
+  QUARRY_TRY_ASSIGN(const auto own, open_own_folder(what, path));
+  if (own || ::access(path.parent_path().c_str(), W_OK | X_OK) == 0) return {};
+  return fail_errno("cannot create {}", path.string());
+}
 
 Result<std::optional<PoolHooks>> pool_hooks(const master::Config& config,
                                             const master::PoolConfig& pool) {
@@ -97,13 +110,10 @@ Result<std::optional<PoolHooks>> pool_hooks(const master::Config& config,
 
 Result<void> check_hooks_folder(const PoolHooks& hooks, const master::PoolConfig& pool) {
   const auto parent = hooks.folder.parent_path();
-  QUARRY_TRY_ASSIGN(const auto own, open_own_folder(parent));
-  if (own) {
-    QUARRY_TRY(is_folder_of(uid_of(pool), *own, hooks.folder));
-    return {};
-  }
-  if (::access(parent.parent_path().c_str(), W_OK | X_OK) == 0) return {};
-  return fail_errno("cannot create {}", parent.string());
+  QUARRY_TRY_ASSIGN(const auto own, open_own_folder(kHooksFolder, parent));
+  if (!own) return check_own_folder(kHooksFolder, parent);
+  QUARRY_TRY(is_folder_of(uid_of(pool), *own, hooks.folder));
+  return {};
 }
 
 Result<std::optional<master::Service>> hooks_service(

@@ -15,6 +15,7 @@
 #include <optional>
 #include <vector>
 
+#include "quarry/base/fd.h"
 #include "quarry/base/result.h"
 #include "quarry/base/socket.h"
 #include "quarry/courier/options.h"
@@ -22,6 +23,13 @@
 #include "quarry/master/service.h"
 
 namespace quarry::app {
+
+/// Creates the folder PATH if it does not exist, and opens it. Its parent must exist. WHAT, such as
+/// "hooks folder", is part of error messages. Errors: kDenied (anybody except the master's user can
+/// write to it, and could replace a file in it by a link), kIo.
+Result<base::Fd> make_own_folder(const char* what, const std::filesystem::path& path);
+/// Checks that make_own_folder() would succeed, without creating the folder.
+Result<void> check_own_folder(const char* what, const std::filesystem::path& path);
 
 /// The folder in which the hooks of a pool wait, and the socket that accepts them.
 struct PoolHooks {

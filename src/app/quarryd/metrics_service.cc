@@ -6,6 +6,7 @@
 
 #include "quarry/base/log.h"
 #include "quarry/control/reopened_logs.h"
+#include "quarry/courier/shipping_figures.h"
 #include "quarry/gateway/metrics_server.h"
 #include "quarry/http/web_page.h"
 #include "quarry/scoreboard/metrics.h"
@@ -119,6 +120,31 @@ void write_lost_lines(const MetricsSources& sources, Exposition& out) {
   }
 }
 
+void write_log_delivery(const LogDestinations& logs, Exposition& out) {
+  std::vector<std::pair<std::string_view, courier::ShippingFigures>> all;
+  for (const auto& each : logs) {
+    const auto now = courier::read_shipping_figures(each->figures.get());
+    if (now) all.emplace_back(each->name, *now);
+  }
+  const auto write = [&](std::string_view name, std::string_view help, auto figure) {
+    begin(out, name, help);
+    for (const auto& [destination, now] : all) {
+      out.sample({{"destination", destination}}, static_cast<std::uint64_t>(now.*figure));
+    }
+  };
+  using Figures = courier::ShippingFigures;
+  write("quarry_log_queued_lines", "Log lines that wait in memory.", &Figures::queued);
+  write("quarry_log_disk_lines", "Log lines that wait on disk.", &Figures::on_disk);
+  write("quarry_log_disk_bytes", "Size of the queue of log lines on disk.", &Figures::disk_bytes);
+  write("quarry_log_delivered_lines_total", "Delivered log lines.", &Figures::delivered);
+  write("quarry_log_rejected_lines_total", "Log lines that the receiver has rejected.",
+        &Figures::rejected);
+  write("quarry_log_queue_lost_lines_total", "Log lines lost because the queue was full.",
+        &Figures::lost);
+  write("quarry_log_last_failure_timestamp_seconds",
+        "Time of the last failed delivery, in seconds since 1970, or 0.", &Figures::failed_at);
+}
+
 void write_queues(std::vector<pages::PoolQueues> pools, Exposition& out) {
   std::erase_if(pools, [](const auto& each) { return !each.view.problem.empty(); });
   begin(out, "quarry_change_set_queues", "Queues of change sets.");
@@ -141,6 +167,7 @@ gateway::MetricsPage page_of(const MetricsSources& sources, std::string_view acc
   scoreboard::write_pool_metrics(pools, out);
   write_failed_logins(sources, pools, out);
   write_lost_lines(sources, out);
+  if (!sources.logs.empty()) write_log_delivery(sources.logs, out);
   scoreboard::write_job_metrics(sources.overview->read_jobs(), out);
   if (const auto peers = sources.overview->read_peers(); !peers.empty()) write_peers(peers, out);
   if (!sources.pages.empty()) write_pages(sources, out);
@@ -162,6 +189,7 @@ Result<master::Service> metrics_service(const master::Config& config, MetricsSou
   service.starts_alone = true;
   service.kept_memories.push_back(
       {service.name, sources.overview->fd(), scoreboard::Overview::kLayout});
+  keep_figures(sources.logs, service);
   QUARRY_TRY_ASSIGN(service.listener,
                     master::Listener::open(*config.global.metrics_listen, {}, &inherited));
   service.run = [sources = std::move(sources)](master::ChildContext& child) {

@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "log_service.h"
 #include "quarry/base/access_log.h"
 #include "quarry/base/result.h"
 #include "quarry/master/config.h"
@@ -24,6 +25,7 @@ struct MetricsSources {
   std::vector<std::pair<std::string, std::shared_ptr<const pages::Figures>>> pages;
   /// The access logs of the pools that have one.
   std::vector<std::pair<std::string, std::shared_ptr<const base::AccessLog>>> access_logs = {};
+  LogDestinations logs = {};
 };
 
 /// Returns the service. The service runs as the user of the first pool, and does not open

@@ -188,7 +188,7 @@ std::string own_words(std::string_view text) {
   return base::printable(text.substr(0, text.find(kBetween, first + kBetween.size())));
 }
 
-pages::ServerSources server_sources(const master::Config& config) {
+pages::ServerSources server_sources(const master::Config& config, const LogDestinations& logs) {
   pages::ServerSources sources;
   std::vector<PoolWithQueues> all;
   for (const master::PoolConfig& each : config.pools) {
@@ -205,14 +205,19 @@ pages::ServerSources server_sources(const master::Config& config) {
     }
     sources.courier = cached<pages::CourierView>(
         [folder = std::filesystem::path(courier->options.spool_directory),
-         folders = std::move(folders)] { return read_courier(folder, folders); });
+         folders = std::move(folders), logs] {
+          auto view = read_courier(folder, folders);
+          std::ranges::move(views_of(logs), std::back_inserter(view.destinations));
+          return view;
+        });
   }
   return sources;
 }
 
 pages::ServerSources page_sources(const master::Config& config, const master::PoolConfig& pool,
                                   std::shared_ptr<scoreboard::Overview> overview,
-                                  scoreboard::RefusalTallies refusals) {
+                                  scoreboard::RefusalTallies refusals,
+                                  const LogDestinations& logs) {
   pages::ServerSources sources;
   if (pool.status_path.empty()) return sources;
   sources.refusals = std::move(refusals);
@@ -225,7 +230,7 @@ pages::ServerSources page_sources(const master::Config& config, const master::Po
   // If POOL has a chroot, leave out the courier and the queues of other pools. Their files are
   // outside the chroot.
   if (!pool.process.chroot.empty()) return sources;
-  auto of_server = server_sources(config);
+  auto of_server = server_sources(config, logs);
   sources.all_queues = std::move(of_server.all_queues);
   sources.courier = std::move(of_server.courier);
   return sources;

@@ -6,6 +6,7 @@
 #include <string>
 #include <string_view>
 
+#include "log_service.h"
 #include "quarry/master/config.h"
 #include "quarry/pages/server_view.h"
 #include "quarry/scoreboard/overview.h"
@@ -17,10 +18,11 @@ namespace quarry::app {
 /// and the courier are shown only if POOL has `status_all`.
 pages::ServerSources page_sources(const master::Config& config, const master::PoolConfig& pool,
                                   std::shared_ptr<scoreboard::Overview> overview,
-                                  scoreboard::RefusalTallies refusals);
+                                  scoreboard::RefusalTallies refusals, const LogDestinations& logs);
 
-/// Returns the sources for the queues of all pools of CONFIG, and for the courier.
-pages::ServerSources server_sources(const master::Config& config);
+/// Returns the sources for the queues of all pools of CONFIG, for the courier, and for the destinations
+/// of LOGS.
+pages::ServerSources server_sources(const master::Config& config, const LogDestinations& logs);
 
 /// TEXT is the last error of a destination. Returns the text that Quarry itself has written: the
 /// operation and its failure. Omits the text that the destination's program or server has written.

@@ -20,6 +20,7 @@
 #include "command_line.h"
 #include "compose.h"
 #include "configuration.h"
+#include "log_service.h"
 #include "quarry/base/log.h"
 #include "quarry/base/pipe.h"
 #include "quarry/base/process_title.h"
@@ -46,6 +47,7 @@ constexpr int kWrongUsage = 2;
 
 constexpr const char* kFolderNote = "serve folder";
 constexpr const char* kPidFileNote = "pid file";
+constexpr const char* kLogPipesNote = "log pipes";
 // The configuration of the running services.
 constexpr const char* kConfigurationNote = "configuration";
 
@@ -138,7 +140,7 @@ int could_not_start(const CommandLine& line, std::optional<master::Handover>& ha
   const master::ConfigReading reading =
       app::parse_configuration(previous, "the previous configuration", options);
   if (!reading.mistakes.empty()) return could_not_start(line, handover, reading.mistakes);
-  if (const auto log = base::open_log(reading.config.global.log); !log) {
+  if (const auto log = base::open_log(app::error_log_of(reading.config)); !log) {
     base::log(base::LogLevel::kError, "{}", log.error().message);
   }
   base::log(base::LogLevel::kError,
@@ -198,7 +200,14 @@ int run(const master::Config& config, const CommandLine& line,
     if (!background) return failed(background.error().message);
     waiting = std::make_shared<base::Fd>(std::move(*background));
   }
-  if (auto log = base::open_log(config.global.log); !log) {
+  const auto logs = app::open_log_pipes(config);
+  if (!logs) return could_not_start(line, handover, {logs.error().message});
+  const std::string kept_pipes = app::keep_pipes(*logs);
+  if (handover) {
+    app::close_earlier_pipes(std::exchange(handover->notes[kLogPipesNote], kept_pipes));
+  }
+  const base::LogOptions error_log = app::error_log_of(config);
+  if (auto log = base::open_log(error_log); !log) {
     if (start == app::Start::kFirst) return failed(log.error().message);
     base::log(base::LogLevel::kError, "{}; logging to standard error", log.error().message);
   }
@@ -219,7 +228,7 @@ int run(const master::Config& config, const CommandLine& line,
       line.config.empty() ? std::filesystem::path() : std::filesystem::absolute(line.config);
   app::EarlierFigures earlier;
   if (handover) earlier = {handover->counters, std::move(handover->memories)};
-  auto services = app::compose(config, path, start, inherited, earlier);
+  auto services = app::compose(config, path, start, inherited, earlier, *logs);
   if (handover) handover->memories = std::move(earlier.memories);
   if (!services) {
     return could_not_start(line, handover,
@@ -245,6 +254,7 @@ int run(const master::Config& config, const CommandLine& line,
   if (!old_pid_file.empty() && old_pid_file != config.global.pid_file) {
     ::unlink(old_pid_file.c_str());
   }
+  reload.notes[kLogPipesNote] = kept_pipes;
   reload.notes[kConfigurationNote] = dump(config, /*has_secrets=*/true);
   reload.keeps_programs = start == app::Start::kContinue;
   if (!folder.empty()) reload.notes[kFolderNote] = folder.string();

@@ -13,6 +13,7 @@
 #include "courier_service.h"
 #include "front_certificates.h"
 #include "hooks_service.h"
+#include "log_service.h"
 #include "pool_services.h"
 #include "quarry/base/file_system.h"
 #include "quarry/base/log.h"
@@ -119,9 +120,10 @@ class Check {
 
   void check_logs() {
     note("error_log", base::check_log(config_.global.log));
+    note("[courier] spool.directory", check_log_pipes(config_));
     for (const master::PoolConfig& pool : config_.pools) {
       const auto check = [&](const char* directive, const std::string& path) {
-        if (path.empty()) return;
+        if (path.empty() || base::destination_in(path)) return;
         note(fmt::format("[{}] {}", pool.name, directive), base::check_log_file(path));
       };
       check("access.log", pool.access.path);

@@ -79,10 +79,11 @@ Result<OutputPipes> OutputPipes::make() {
   return pipes;
 }
 
-void redirect_standard_streams(const OutputPipes* pipes) {
+void redirect_standard_streams(const OutputPipes* pipes, bool keeps_error) {
   const base::Fd nowhere(::open("/dev/null", O_RDWR | O_CLOEXEC));
   ::dup2(nowhere.get(), STDIN_FILENO);
   ::dup2(pipes != nullptr ? pipes->out.writing.get() : nowhere.get(), STDOUT_FILENO);
+  if (keeps_error && pipes == nullptr) return;
   ::dup2(pipes != nullptr ? pipes->err.writing.get() : nowhere.get(), STDERR_FILENO);
 }
 

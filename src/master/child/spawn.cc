@@ -164,7 +164,7 @@ void keep_log_for_now(Inheritance& mine) {
   const Service& service = mine.service;
   const Program* program = service.program ? &*service.program : mine.ends.program;
   put_signals_to_rest();
-  redirect_standard_streams(mine.output ? &*mine.output : nullptr);
+  redirect_standard_streams(mine.output ? &*mine.output : nullptr, service.keeps_standard_error);
   base::set_log_prefix(service.name);
   const std::optional<scoreboard::Board> observed = forget_others();
   std::vector<int> kept{service.listener.fd()};

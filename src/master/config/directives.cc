@@ -168,7 +168,7 @@ constexpr auto kPoolDirectives = std::to_array<Directive<PoolConfig>>({
     {"request_terminate_timeout_track_finished", Switch(), QUARRY_FIELD(terminate_track_finished)},
     {"request_slowlog_timeout", Duration(), QUARRY_FIELD(slow_log.timeout)},
     {"slowlog", Path(), QUARRY_FIELD(slow_log.path)},
-    {"access.log", Path(), QUARRY_FIELD(access.path)},
+    {"access.log", AccessLogTarget(), QUARRY_FIELD(access.path)},
     {"access.format", Format(), QUARRY_FIELD(access.format)},
     {"access.suppress_path[]", Paths(), QUARRY_FIELD(access.suppress_paths)},
     {"repository", Path(), QUARRY_FIELD(repository)},

@@ -137,7 +137,16 @@ Result<void> Paths::put(std::vector<std::string>& target, const std::string& val
 
 bool LogTarget::is_relative(std::string_view value) {
   const std::string_view word = value.substr(0, value.find(':'));
-  return Path::is_relative(value) && word != "stderr" && word != "syslog" && word != "journald";
+  return Path::is_relative(value) && word != "stderr" && word != "syslog" && word != "journald" &&
+         word != "destination";
+}
+
+bool AccessLogTarget::is_relative(std::string_view value) {
+  return Path::is_relative(value) && !base::destination_in(value);
+}
+
+Result<void> AccessLogTarget::put(std::string& target, const std::string& value) {
+  return base::destination_in(value) ? Text::put(target, value) : Path::put(target, value);
 }
 
 Result<void> Facility::put(int& target, const std::string& value) {

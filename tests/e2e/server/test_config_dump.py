@@ -20,7 +20,7 @@ MANUAL = TOP / "man" / "quarry.conf.5"
 FOLDERS = ("/srv/fossil", "/run/quarry", "/var/lib/quarry", "/var/log/quarry", "/etc/quarry")
 # Files in these folders that the sample files mention in comments.
 REPOSITORY = "srv/fossil/team/one.fossil"
-FILES = ("etc/quarry/chat.secret", "etc/quarry/chat.mustache", "etc/quarry/mirror.password", "etc/quarry/mirror.pem")
+FILES = ("etc/quarry/chat.secret", "etc/quarry/chat.mustache", "etc/quarry/mirror.password", "etc/quarry/mirror.pem", "etc/quarry/logserver.pem")
 # Directives that do not have a default, or whose sample value differs from the default.
 EXAMPLES = {"listen", "user", "repository", "repositories", "pm.max_children", "control.socket", "error_log",
             "pages", "pid"}

@@ -78,10 +78,11 @@ def metrics(start, fresh, tmp_path):
     repository = shutil.copy(fresh, served / "one.fossil")
     shutil.copy(fresh, tmp_path / "other.fossil")
     port, http_port = free_port(), free_port()
-    more = (sections(tmp_path, {"archive": {"type": "file", "path": tmp_path / "events.json"}})
+    more = (sections(tmp_path, {"archive": {"type": "file", "path": tmp_path / "events.json"},
+                                "lines": {"logs": "yes", "type": "file", "path": tmp_path / "access.log"}})
             + section("peer mirror", {"pool": "www", "repository": "one", "url": f"file://{tmp_path}/other.fossil"}))
     daemon = start({"repository": None, "repositories": served, "pages": "fossil", "changes": "on", "backoffice": "yes",
-                    "pm.max_children": 2},
+                    "pm.max_children": 2, "access.log": "destination:lines"},
                    settings={"metrics.listen": f"127.0.0.1:{port}"}, http={"listen": f"127.0.0.1:{http_port}"}, more=more)
     return Metrics(daemon, port, http_port, repository)
 

@@ -1,13 +1,18 @@
 #include "quarry/base/log.h"
 
 #include <doctest/doctest.h>
+#include <fcntl.h>
+#include <sys/ioctl.h>
 #include <syslog.h>
+#include <unistd.h>
 
 #include <cstdlib>
 #include <nlohmann/json.hpp>
 #include <vector>
 
 #include "log_frame.h"
+#include "quarry/base/log_stream.h"
+#include "quarry/base/pipe.h"
 
 using namespace quarry::base;
 
@@ -133,7 +138,31 @@ TEST_CASE("a datagram always fits into a socket's buffer") {
   }
 }
 
-TEST_CASE("error_log is a path, stderr, or a daemon with or without its socket") {
+TEST_CASE("a line is written to a pipe completely, or not at all") {
+  for (const int flags : {O_NONBLOCK, 0}) {
+    Pipe pipe = *make_pipe();
+    ::fcntl(pipe.reading.get(), F_SETFL, O_NONBLOCK);
+    ::fcntl(pipe.writing.get(), F_SETFL, flags);
+    const LogStream stream(std::move(pipe.writing));
+    const auto queued = [&] {
+      int size = 0;
+      ::ioctl(pipe.reading.get(), FIONREAD, &size);
+      return static_cast<std::size_t>(size);
+    };
+    CHECK_FALSE(stream.write(std::string(1 << 20, 'x')));
+    CHECK(queued() == 0);
+    for (const std::size_t size : {20'000U, 5'000U, 1'000U, 1U}) {
+      std::size_t written = queued();
+      for (int i = 0; i < 100'000 && stream.write(std::string(size, 'x')); ++i) written += size;
+      CHECK(queued() == written);
+    }
+    std::string text(queued(), '\0');
+    CHECK(::read(pipe.reading.get(), text.data(), text.size()) > 0);
+    CHECK(stream.write(std::string(20'000, 'x')));
+  }
+}
+
+TEST_CASE("error_log is a path, stderr, a daemon with or without its socket, or a destination") {
   LogOptions options;
   CHECK(set_log_target(options, "/var/log/q.log"));
   CHECK(options.target == LogTarget::kFile);
@@ -144,6 +173,10 @@ TEST_CASE("error_log is a path, stderr, or a daemon with or without its socket")
   CHECK(set_log_target(options, "journald:/run/j"));
   CHECK(options.target == LogTarget::kJournald);
   CHECK(options.path == "/run/j");
+  CHECK(set_log_target(options, "destination:main"));
+  CHECK(options.target == LogTarget::kDestination);
+  CHECK(options.destination == "main");
+  CHECK(log_target_of(options) == "destination:main");
   CHECK(set_log_target(options, "stderr"));
   CHECK(options.target == LogTarget::kStderr);
   for (const std::string& wrong : {std::string(), std::string("log"), std::string("syslog:x"),

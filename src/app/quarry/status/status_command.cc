@@ -74,7 +74,8 @@ int run_status(const StatusArguments& arguments) {
   (*document)["services"] = wanted(arguments, server.list("services"), pool_of_service);
   const std::int64_t now = std::time(nullptr);
   print(server_lines(server, now));
-  for (const Lines& lines : {pool_lines(server, now), job_lines(server), pages_lines(server)}) {
+  for (const Lines& lines :
+       {pool_lines(server, now), job_lines(server), pages_lines(server), log_lines(server)}) {
     if (!lines.empty()) fmt::print("\n");
     print(lines);
   }

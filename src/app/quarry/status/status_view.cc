@@ -241,6 +241,20 @@ Lines pages_lines(StatusObject server) {
   });
 }
 
+Lines log_lines(StatusObject server) {
+  const Table table(
+      {"SERVICE", ">IN MEMORY", ">ON DISK", ">DELIVERED", ">REJECTED", ">LOST", "LAST ERROR"});
+  return service_lines(server, "log delivery", table, [](StatusObject service, StatusObject logs) {
+    return Lines{service.text("service"),
+                 figure(logs, "in memory"),
+                 figure(logs, "on disk"),
+                 figure(logs, "delivered"),
+                 figure(logs, "rejected"),
+                 figure(logs, "lost"),
+                 base::printable_message(logs.text("about"))};
+  });
+}
+
 Lines child_lines(StatusObject pool) {
   Table table({">PID", ">GEN", "STATE", ">TIME", ">REQUESTS", ">CPU%", ">MEMORY", "METHOD", "URI",
                "USER", "REPOSITORY"});

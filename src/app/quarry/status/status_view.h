@@ -60,6 +60,8 @@ Lines pool_lines(StatusObject server, std::int64_t now);
 Lines job_lines(StatusObject server);
 /// Returns a table of the services that make web pages, or an empty list.
 Lines pages_lines(StatusObject server);
+/// Returns a table of the destinations of logs.
+Lines log_lines(StatusObject server);
 /// Returns a table of a pool's children.
 Lines child_lines(StatusObject pool);
 

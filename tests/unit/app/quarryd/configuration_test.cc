@@ -197,7 +197,8 @@ TEST_CASE("each wrong value is reported with file and line") {
   CHECK(mistake("[global]\nerror_log = log\nlog_limit = 511\nlog_format = xml\n"
                 "syslog.facility = loud\nsyslog.ident = a b\nlog_buffering = 2\n" +
                 world.pool()) ==
-        "q.conf:2: error_log: \"log\" is neither an absolute path nor stderr, syslog or journald|"
+        "q.conf:2: error_log: \"log\" is neither an absolute path nor stderr, syslog, "
+        "journald or destination:NAME|"
         "q.conf:3: log_limit: \"511\" is not a whole number from 512 to 2147483647|"
         "q.conf:4: log_format: \"xml\" is not one of text, json|"
         "q.conf:5: syslog.facility: \"loud\" is not a facility of syslog(3), such as daemon or "
