@@ -252,18 +252,21 @@ void log_line(LogLevel level, std::string_view message) {
   put_lines(log, record);
 }
 
+std::optional<LoggedLine> parse_logged(std::string_view line) {
+  const std::size_t begin = line.starts_with('[') ? line.find("Z] ") : line.npos;
+  const std::size_t colon = begin == line.npos ? line.npos : line.find(": ", begin);
+  if (colon == line.npos) return std::nullopt;
+  const auto name = std::ranges::find(kNames, line.substr(begin + 3, colon - begin - 3));
+  if (name == kNames.end()) return std::nullopt;
+  return LoggedLine{static_cast<LogLevel>(name - kNames.begin()), line.substr(colon + 2)};
+}
+
 void log_bare(LogLevel level, std::string_view line) {
   Log& log = the_log();
   std::string_view message = line;
-  // A line of a text log: "[TIME] LEVEL: MESSAGE".
-  const std::size_t begin = line.starts_with('[') ? line.find("] ") : line.npos;
-  const std::size_t colon = begin == line.npos ? line.npos : line.find(": ", begin);
-  if (colon != line.npos) {
-    const auto name = std::ranges::find(kNames, line.substr(begin + 2, colon - begin - 2));
-    if (name != kNames.end()) {
-      level = static_cast<LogLevel>(name - kNames.begin());
-      message.remove_prefix(colon + 2);
-    }
+  if (const auto logged = parse_logged(line)) {
+    level = logged->level;
+    message = logged->message;
   }
   if (level < log.options.level) return;
   // A line to a daemon needs a frame, and a line of a JSON log must be an object.

@@ -15,6 +15,7 @@
 #include <fmt/core.h>
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -65,6 +66,14 @@ void set_log_descriptor(int fd);
 void set_log_prefix(std::string prefix);
 
 void log_line(LogLevel level, std::string_view message);
+/// A line of a text log: "[2026-03-04T05:06:07.123456Z] LEVEL: MESSAGE".
+struct LoggedLine {
+  LogLevel level;
+  std::string_view message;
+};
+/// Splits LINE, which another process has printed, if it is a line of a text log. The result refers
+/// to LINE.
+std::optional<LoggedLine> parse_logged(std::string_view line);
 /// Logs LINE, which another process has printed, without a prefix. If LINE is a line of a text log,
 /// its level replaces LEVEL, and a log in another format gets only its message. Skips the line if the
 /// level is below the minimum level.

@@ -1,12 +1,10 @@
 #include "child_output.h"
 
 #include <fcntl.h>
-#include <fmt/core.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
-#include <optional>
 #include <utility>
 
 #include "quarry/base/log.h"
@@ -27,28 +25,6 @@ Result<base::Pipe> make_output_pipe() {
     return fail_errno("cannot set up a pipe");
   }
   return pipe;
-}
-
-struct LoggedLine {
-  base::LogLevel level;
-  std::string_view message;
-};
-
-/// Splits LINE if it is a line of a program that logs to standard error (base/log.h):
-///
-///   [2026-03-04T05:06:07.123456Z] warning: message
-std::optional<LoggedLine> parse_logged(std::string_view line) {
-  constexpr std::size_t kTimeSize = std::string_view("[2026-03-04T05:06:07.123456Z] ").size();
-  const bool has_time =
-      line.size() > kTimeSize && line.starts_with('[') && line.find("Z] ") == kTimeSize - 3;
-  if (!has_time) return std::nullopt;
-  line.remove_prefix(kTimeSize);
-  using enum base::LogLevel;
-  for (const base::LogLevel level : {kDebug, kNotice, kWarning, kError, kAlert}) {
-    const std::string head = fmt::format("{}: ", base::name_of(level));
-    if (line.starts_with(head)) return LoggedLine{level, line.substr(head.size())};
-  }
-  return std::nullopt;
 }
 
 }  // namespace
@@ -145,7 +121,8 @@ void ChildOutput::Stream::close() {
 }
 
 void ChildOutput::Stream::log_line(std::string_view line, bool is_last) const {
-  if (const auto logged = owner_.decorated_ ? parse_logged(line) : std::nullopt) {
+  const auto logged = base::parse_logged(line);
+  if (owner_.decorated_ && logged) {
     return base::log(logged->level, "{}: {}", owner_.label_,
                      base::printable_message(logged->message, 4 * kMaxLine));
   }
