@@ -5,6 +5,7 @@
 
 #include <cstddef>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "quarry/base/result.h"
@@ -20,8 +21,12 @@ namespace quarry::changes {
 /// Maximum number of job files that a function reads.
 inline constexpr std::size_t kMaxExplained = 50'000;
 
-/// Returns a sentence that says what the change set ID waits for, or an empty string if it is not
-/// waiting. RULES say which move types need an approval. Errors: kNotFound, kLimit, errors from
+/// The sentence that why_waits() returns for a change set that is next.
+inline constexpr std::string_view kNothingBlocks = "nothing blocks it: it is ready";
+/// The beginning of the sentence that why_waits() returns for a running or finished change set.
+inline constexpr std::string_view kNotWaiting = "it is not waiting";
+
+/// Returns a sentence that says what the change set ID waits for. RULES say which move types need an approval. Errors: kNotFound, kLimit, errors from
 /// file operations.
 Result<std::string> why_waits(const Directories& directories, const Rules& rules,
                               const ChangeSetId& id, base::UnixMillis now);

@@ -130,7 +130,7 @@ Result<std::string> why_waits(const Directories& directories, const Rules& rules
     const std::string last = !job                   ? std::string(kUnreadable)
                              : job->history.empty() ? ""
                                                     : job->history.back().why;
-    return fmt::format("it is not waiting: it is in {}/{}{}", word_of(location->stage),
+    return fmt::format("{}: it is in {}/{}{}", kNotWaiting, word_of(location->stage),
                        last.empty() ? "" : ": ", last);
   }
   QUARRY_TRY(reading.read_unknown());
@@ -141,7 +141,7 @@ Result<std::string> why_waits(const Directories& directories, const Rules& rules
   std::string why = found != stopped.end() ? found->second : reading.model.why_not(id, now);
   const bool is_rollback = reading.model.find(id)->name.type == MoveType::kRollback;
   const std::string halted = why_halted(directories, is_rollback);
-  if (why.empty()) return halted.empty() ? "nothing blocks it: it is ready" : halted;
+  if (why.empty()) return halted.empty() ? std::string(kNothingBlocks) : halted;
   return halted.empty() ? why : why + "; " + halted;
 }
 

@@ -215,6 +215,23 @@ def test_wait_prints_why_a_change_set_is_deferred(submit, checkout, fresh, serve
             process.terminate()
 
 
+def test_wait_prints_why_a_change_set_waits(submit, checkout, fresh, server, queue_command, tmp_path):
+    checkout.write("edited.txt", "other\n")
+    output = tmp_path / "output"
+    command = [places.program("quarry"), "submit", "--to", server.url_for("writer", "pen"), "--target", "trunk", "--comment", "x",
+               "--wait"]
+    with output.open("w") as file, subprocess.Popen(command, cwd=checkout.folder, stderr=file) as process:
+        try:
+            wait_until(lambda: Queue.of(fresh).names("prequeue"), "a submission")
+            id_ = Queue.of(fresh).names("prequeue")[0][:16]
+            queue_command("freeze", "trunk")
+            Queue.of(fresh).take(id_)
+            wait_until(lambda: f"quarry: {id_} waits: " in output.read_text(), "the reason")
+            assert "frozen" in output.read_text()
+        finally:
+            process.terminate()
+
+
 @pytest.fixture
 def waiting(server, fresh):
     """Submits three change sets that change the same file, and moves them to queue/. Returns their IDs in order."""

@@ -18,6 +18,7 @@
 #include "common/exit_codes.h"
 #include "common/interruption.h"
 #include "quarry/base/escape.h"
+#include "quarry/changes/explanation.h"
 #include "quarry/changes/job.h"
 #include "quarry/changes/tarball.h"
 #include "quarry/transport/retry.h"
@@ -33,6 +34,8 @@ using std::chrono::milliseconds;
 constexpr std::size_t kMaxTarball = std::size_t{1} << 30;
 constexpr milliseconds kFirstPause{20};
 constexpr milliseconds kLongestPause{1'000};
+constexpr milliseconds kFirstReasonPause{1'000};
+constexpr milliseconds kLongestReasonPause{60'000};
 // Time for which to retry while the server is unreachable, for example during a restart.
 constexpr milliseconds kRetryTime{60'000};
 
@@ -178,10 +181,43 @@ std::string deferral_of(const nlohmann::json& change_set) {
   return is_deferred ? base::printable_message(text_in(change_set, "why")) : "";
 }
 
+/// Prints the reasons why a change set waits. Asks for them less often than for its state, because
+/// the server reads the whole queue to find a reason.
+class WaitingReasons {
+ public:
+  /// CLIENT is not owned.
+  WaitingReasons(const QueueClient& client, std::string_view id) : client_(client), id_(id) {}
+
+  /// Prints the reason if it is time to ask for it, and if it has changed.
+  void print() {
+    if (Clock::now() < next_) return;
+    pause_ = std::min(pause_ * 2, kLongestReasonPause);
+    next_ = Clock::now() + pause_;
+    const auto reply = client_.get(fmt::format("/{}", id_), "ask=why");
+    const auto document = reply ? document_in(*reply) : std::unexpected(reply.error());
+    if (!document) return;
+    const std::string reason = text_in(*document, "why");
+    const bool is_reason = !reason.empty() && reason != changes::kNothingBlocks &&
+                           !reason.starts_with(changes::kNotWaiting);
+    if (!is_reason || reason == printed_) return;
+    fmt::print(stderr, "quarry: {} waits: {}\n", id_, base::printable_message(reason, 2'000));
+    printed_ = reason;
+  }
+
+ private:
+  using Clock = std::chrono::steady_clock;
+
+  const QueueClient& client_;
+  std::string_view id_;
+  milliseconds pause_ = kFirstReasonPause;
+  Clock::time_point next_ = Clock::now() + pause_;
+  std::string printed_;
+};
+
 /// Polls until the change set ID is finished, at most for MAX_WAIT (0: no limit), and returns it.
-/// Prints the reason of a deferral, and each change of its stage if standard error is a terminal.
-/// Errors: permanent errors from
-/// CLIENT; kBusy after the time limit or a signal.
+/// Prints the reason of a deferral, other reasons why it waits, and each change of its stage if
+/// standard error is a terminal. Errors: permanent errors from CLIENT; kBusy after the time limit or
+/// a signal.
 Result<nlohmann::json> wait_until_over(const QueueClient& client, std::string_view id,
                                        milliseconds max_wait) {
   const auto get = [&]() -> Result<nlohmann::json> {
@@ -195,6 +231,7 @@ Result<nlohmann::json> wait_until_over(const QueueClient& client, std::string_vi
   const auto begin = Clock::now();
   auto last_reply = begin;
   std::string printed_stage, printed_deferral;
+  WaitingReasons reasons(client, id);
   milliseconds pause = kFirstPause;
   for (;;) {
     auto change_set = get();
@@ -209,6 +246,8 @@ Result<nlohmann::json> wait_until_over(const QueueClient& client, std::string_vi
         fmt::print(stderr, "quarry: {} is deferred: {}\n", id, deferral);
         printed_deferral = deferral;
       }
+      const bool waits = stage != word_of(changes::Stage::kRun);
+      if (waits && deferral.empty()) reasons.print();
     } else if (!transport::may_pass(change_set.error()) || Clock::now() - last_reply > kRetryTime) {
       return change_set;
     }
