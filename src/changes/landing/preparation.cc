@@ -130,7 +130,8 @@ Attempt<CheckInPtr> Preparation::base_of(const LandingOrder& order) {
 }
 
 /// Adds to merges_ the check-ins that ORDER merges. As in fossil, omits the parent of the new
-/// check-in. Also omits merges that the branch or an earlier check-in of the prospect already
+/// check-in. However, a backout of the parent is recorded, because the client would otherwise submit
+/// it again with the next change set. Also omits merges that the branch or an earlier check-in of the prospect already
 /// contains, because another change set might have merged them since the submission.
 Attempt<void> Preparation::find_merges(const LandingOrder& order) {
   for (const auto& [kind, sent] : order.merges) {
@@ -138,7 +139,8 @@ Attempt<void> Preparation::find_merges(const LandingOrder& order) {
     QUARRY_TRY_ASSIGN(const HashName check_in, find_check_in(sent.str(), "a merged check-in"));
     const MergedCheckIn merge{kind, check_in};
     const bool is_new = std::ranges::find(merges_, merge) == merges_.end();
-    if (!is_new || check_in == *parent_) continue;
+    const bool is_parent = check_in == *parent_ && kind != MergeKind::kBackout;
+    if (!is_new || is_parent) continue;
     if (kind == MergeKind::kMerge) {
       bool is_part = false;
       for (std::size_t i = 0; i <= merged_.size() && !is_part; ++i) {

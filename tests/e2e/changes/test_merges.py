@@ -203,6 +203,24 @@ def test_a_pick_that_was_backed_out_can_be_picked_again(launch, fresh, fossil, t
     assert cards(fossil, fresh, "PQ") == [f"P {work.head()}", f"Q +{hashes.picked}"]
 
 
+def test_a_backout_of_the_tip_is_recorded_once(launch, fresh, fossil, tmp_path, hashes, submit):
+    server = launch(fresh, settings=ON)
+    work = Checkout(fossil, fresh, tmp_path / "work")
+    work.commit_file("other.txt", "other\n", "other")
+    tip = work.head()
+    work("merge", "--backout", tip)
+    status, output = submit(server, work.folder)
+    assert status == 0, output
+    assert cards(fossil, fresh, "Q") == [f"Q -{tip}"]
+    work("update")
+    head = work.head()
+    work.write("new.txt", "new\n")
+    work("add", "new.txt")
+    status, output = submit(server, work.folder)
+    assert status == 0, output
+    assert cards(fossil, fresh, "PQ") == [f"P {head}"]
+
+
 def test_check_ins_that_the_server_lacks_are_named_before_anything_is_sent(launch, fresh, fossil, tmp_path, hashes, submit):
     server = launch(fresh, settings=ON)
     _, work = clone_and_open(fossil, server.url, tmp_path)
