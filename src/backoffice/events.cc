@@ -50,7 +50,7 @@ std::optional<ArrivalMark> parse_arrival_mark(const std::optional<std::string>& 
   return numbers >= 2 ? std::optional(mark) : std::nullopt;
 }
 
-/// Stores the position and the deferred arrivals. COMPLETED are no longer deferred.
+/// Stores the position and the deferred arrivals. Removes COMPLETED from the deferred arrivals.
 Result<void> save_mark(repository::Repository& repository, const ArrivalBatch& batch,
                        const ReadyArrivals& completed) {
   const ArrivalMark& mark = batch.mark;

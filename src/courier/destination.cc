@@ -54,7 +54,7 @@ Result<std::unique_ptr<Sender>> sender_for(const CourierOptions& courier,
     case DestinationType::kNone:
       break;
   }
-  return fail(ErrorCode::kInvalid, "the destination has no type");
+  return fail(ErrorCode::kInvalid, "the type of the destination is missing");
 }
 
 }  // namespace

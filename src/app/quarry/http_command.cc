@@ -240,7 +240,7 @@ class Service {
   }
 
   /// Answers a request for the queue, with the rules of the server's pool. The answer is 404 if the
-  /// pool has no queues, or if the folder of the queue does not exist.
+  /// pool does not have queues, or if the folder of the queue does not exist.
   OrRefusal<std::string> answer_queue(const WebRequest& request, const worker::Target& target,
                                       repository::Repository& repository) const {
     std::error_code error;

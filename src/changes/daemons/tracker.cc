@@ -72,7 +72,7 @@ Result<bool> Tracker::read(Stage stage, const ChangeSetName& name) {
     case ErrorCode::kInvalid:  // not a regular file
       log_unusable(name.id, job.error());
       // An unusable file stays in run/. It must not count as a job, because rollbacks wait until
-      // run/ has no jobs.
+      // run/ is empty.
       if (stage == Stage::kRun) return true;
       [[fallthrough]];
     case ErrorCode::kBusy: {  // not checked yet

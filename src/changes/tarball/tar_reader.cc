@@ -225,7 +225,7 @@ class TarReader {
   static Result<void> check_size(archive_entry* entry, std::string_view name, std::uint64_t limit) {
     const std::int64_t size = ::archive_entry_size(entry);
     if (::archive_entry_size_is_set(entry) == 0 || size < 0) {
-      return fail(ErrorCode::kInvalid, "\"{}\" has no size", base::printable(name, 120));
+      return fail(ErrorCode::kInvalid, "\"{}\" does not have a size", base::printable(name, 120));
     }
     if (static_cast<std::uint64_t>(size) <= limit) return {};
     return fail(ErrorCode::kLimit, "\"{}\" is {} bytes long; the limit is {}",

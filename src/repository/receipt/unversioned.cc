@@ -105,7 +105,7 @@ const std::string& UnversionedFiles::hash() {
 Result<std::string> UnversionedFiles::content(std::string_view name) {
   return guarded(state_->path, [&]() -> Result<std::string> {
     const auto none = [&] {
-      return fail(ErrorCode::kNotFound, "the unversioned file {} has no content", name);
+      return fail(ErrorCode::kNotFound, "the content of the unversioned file {} is missing", name);
     };
     if (!state_->database.has_table(kTable)) return none();
     Query query = state_->database.query(

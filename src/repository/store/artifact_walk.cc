@@ -223,7 +223,7 @@ Result<Content> ArtifactWalk::visit(Rid rid, const Result<Content>& source) {
     if (!is_there) {
       content = fail(ErrorCode::kCorrupt, "artifact {}, the source of deltas, is missing", rid);
     } else if (artifact.size < 0) {
-      content = fail(ErrorCode::kNotFound, "artifact {} has no content", rid);
+      content = fail(ErrorCode::kNotFound, "the content of artifact {} is missing", rid);
     } else if (source) {
       ++expansions_;
       content = expand_stored(rid, query.blob(2), *source, contents_.max_artifact_size());

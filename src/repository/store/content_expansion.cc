@@ -54,7 +54,7 @@ Result<Content> expand_stored(Rid rid, std::string_view stored, const Content& s
 Result<Content> ContentExpansion::make(Rid rid, const Content& source) {
   Query query = database_.query("SELECT size, content FROM blob WHERE rid=?1", rid);
   if (!query.step() || query.integer(0) < 0) {
-    return fail(ErrorCode::kNotFound, "artifact {} has no content", rid);
+    return fail(ErrorCode::kNotFound, "the content of artifact {} is missing", rid);
   }
   ++expansions_;
   auto content = expand_stored(rid, query.blob(1), source, max_artifact_size_);

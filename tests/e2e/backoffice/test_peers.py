@@ -554,7 +554,7 @@ def test_quarry_peer_sync(world):
     done = run_quarry("peer", "sync", "--config", config)
     assert done.returncode == 1 and "there: synced" in done.stdout and "away: " in done.stderr
     done = run_quarry("peer", "sync", "--config", config, "nobody")
-    assert done.returncode == 1 and "has no [peer nobody]" in done.stderr
+    assert done.returncode == 1 and "does not contain [peer nobody]" in done.stderr
 
 
 @pytest.mark.slow

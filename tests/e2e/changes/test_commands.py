@@ -345,7 +345,7 @@ def test_a_rollback_of_two_branches_is_refused(queue_command, waiting, fresh):
 
 
 def test_wrong_usage_and_a_missing_queue_are_errors(quarry, fresh, tmp_path):
-    assert "has no queue of change sets" in quarry.refused("queue", "list", "-R", fresh)
+    assert "does not have a queue of change sets" in quarry.refused("queue", "list", "-R", fresh)
     assert "http: or https:" in quarry.refused("queue", "list", "--to", "file:///tmp/x")
     assert quarry.attempt("queue", "list", "-R", fresh, "--to", "http://x/")[0] == 2
     assert quarry.attempt("queue", "hold", "-R", fresh)[0] == 2

@@ -142,7 +142,7 @@ BAD_DELTAS = {
     "has no checksum": delta.compose(len(TARGET), [delta.insert(TARGET)], 0)[:-2],
     "inserts beyond its end": delta.number(100) + b"\n" + delta.number(100) + b":short",
     "has an unknown segment": delta.number(3) + b"\n3!abc0;",
-    "has no size": b"\n3:abc0;",
+    "does not have a size": b"\n3:abc0;",
     "is empty": b"",
     "is not a delta": b"this is no delta at all",
     "is binary": random.Random(2).randbytes(300),

@@ -139,7 +139,7 @@ Result<std::unique_ptr<QueueAccess>> local_queue(const QueueArguments& arguments
   }
   if (!type) return std::unexpected(std::move(type).error());
   if (*type != fs::file_type::directory) {
-    return fail(ErrorCode::kNotFound, "{} has no queue of change sets: {} does not exist",
+    return fail(ErrorCode::kNotFound, "{} does not have a queue of change sets: {} does not exist",
                 repository, (base / "queue").string());
   }
   const std::string login = own_login();

@@ -74,7 +74,7 @@ Result<void> require_destination(const CourierReading& reading, const CourierArg
   const auto at =
       std::ranges::find(destinations, arguments.destination, &courier::DestinationOptions::name);
   if (at != destinations.end()) return {};
-  return fail(ErrorCode::kNotFound, "{} has no [destination {}]", arguments.config,
+  return fail(ErrorCode::kNotFound, "{} does not contain [destination {}]", arguments.config,
               base::printable(arguments.destination));
 }
 

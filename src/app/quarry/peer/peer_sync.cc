@@ -218,7 +218,7 @@ Result<void> sync_now(const ConfiguredPeer& peer) {
 Result<std::vector<ConfiguredPeer>> chosen_peers(const PeerArguments& arguments) {
   QUARRY_TRY_ASSIGN(auto peers, configured_peers(arguments.config));
   if (peers.empty()) {
-    return fail(ErrorCode::kNotFound, "{} has no [peer NAME]", arguments.config);
+    return fail(ErrorCode::kNotFound, "{} does not contain [peer NAME]", arguments.config);
   }
   if (arguments.names.empty()) return peers;
   std::vector<ConfiguredPeer> chosen;
@@ -226,7 +226,7 @@ Result<std::vector<ConfiguredPeer>> chosen_peers(const PeerArguments& arguments)
     const auto at = std::ranges::find(peers, name,
                                       [](const ConfiguredPeer& peer) { return peer.options.name; });
     if (at == peers.end()) {
-      return fail(ErrorCode::kNotFound, "{} has no [peer {}]", arguments.config,
+      return fail(ErrorCode::kNotFound, "{} does not contain [peer {}]", arguments.config,
                   base::printable(name));
     }
     chosen.push_back(*at);

@@ -62,7 +62,7 @@ Result<SpoolArguments> with_filename(const SpoolArguments& given) {
 Result<bool> is_stream(const SpoolArguments& arguments) {
   QUARRY_TRY_ASSIGN(const bool is_one, spool::is_stream(spool_of(arguments)));
   if (is_one || arguments.dead.empty()) return is_one;
-  return fail(ErrorCode::kInvalid, "{}: {} is not a stream and has no dead letters",
+  return fail(ErrorCode::kInvalid, "{}: {} is not a stream, so it does not have dead letters",
               arguments.folder, arguments.filename);
 }
 
