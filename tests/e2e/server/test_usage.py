@@ -30,6 +30,7 @@ def complaint(program: str, *arguments: str) -> str:
     ("quarry", ["init", ""], "quarry init: FILE: must not be empty (quarry init --help)"),
     ("quarry", ["init", "x", "--user", ""], "quarry init: --user: must not be empty (quarry init --help)"),
     ("quarry", ["user", "list", ""], "quarry user list: REPO: must not be empty (quarry user list --help)"),
+    ("quarry", ["user", "add", "x", ""], "quarry user add: LOGIN: must not be empty (quarry user add --help)"),
     ("quarry", ["verify"], "quarry verify: FILE is required (quarry verify --help)"),
     ("quarryd", ["--server"], "quarryd: unknown option --server: did you mean --serve? (quarryd --help)"),
     ("quarryd", ["--server=/x"], "quarryd: unknown option --server: did you mean --serve? (quarryd --help)"),
