@@ -18,8 +18,8 @@ void append_hex(std::string& out, char byte) {
   fmt::format_to(std::back_inserter(out), "\\x{:02x}", static_cast<unsigned char>(byte));
 }
 
-/// If TEXT starts with a control character for the direction of text (Unicode's Bidi_Control,
-/// without the implicit marks), returns the character's code point, otherwise 0.
+/// If TEXT starts with a bidirectional control character (Unicode's Bidi_Control, without the
+/// implicit marks), returns its code point, otherwise 0.
 unsigned direction_control(std::string_view text) {
   const unsigned last = text.size() < kDirectionControl ? 0 : static_cast<unsigned char>(text[2]);
   if (text.starts_with("\xE2\x80") && last >= 0xAA && last <= 0xAE) return 0x2000 + (last & 0x3F);

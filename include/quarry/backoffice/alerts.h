@@ -70,8 +70,8 @@ Result<AlertReport> send_renewals(repository::Repository& repository, const Aler
 /// expiry notices. Days begin at noon UTC, as in fossil.
 Result<AlertReport> send_due_mail(repository::Repository& repository, const AlertOptions& options);
 
-/// Returns the delay after which an email in the outbox is due; 0 if an email is overdue. Returns
-/// nullopt if the outbox is empty, or if mail is disabled or not configured.
+/// Returns the time until the next email in the outbox is due; 0 if it is overdue. Returns nullopt
+/// if the outbox is empty, or if mail is disabled or not configured.
 Result<std::optional<std::chrono::seconds>> until_next_mail(repository::Repository& repository,
                                                             const AlertOptions& options);
 

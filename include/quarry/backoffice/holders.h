@@ -40,9 +40,8 @@ class Holders {
 
   /// Returns the state of PID, one of the process ids in the lease.
   Holder state_of(std::int64_t pid, const ProcessTable& processes) const;
-  /// Returns the new value of the row `quarry-lease`, after the process SELF has written itself
-  /// into LEASE. If this object contains the start time of the other process in LEASE, the new
-  /// value keeps that time.
+  /// Returns the value of the row `quarry-lease` for LEASE, in which the process SELF is one of the
+  /// two holders. Copies the start time of the other holder from this object, if it is known.
   Holders with(const Lease& lease, std::int64_t self, const ProcessTable& processes) const;
 
   friend bool operator==(const Holders&, const Holders&) = default;

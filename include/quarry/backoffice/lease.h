@@ -3,10 +3,10 @@
 //
 //   CURRENT UNTIL NEXT UNTIL      four integers: process ids (0: none) and seconds since 1970
 //
-//   no current holder, or one that has exited                  run, and hold the lease for a minute
-//   and whose time is over
-//   a current holder, but no next holder                       become the next holder, and sleep
-//   a current and a next holder                                leave
+//   another process is the next holder                         leave
+//   no current holder, or its lease has expired and it is not  run, and hold the lease for a minute
+//   known to be alive
+//   otherwise                                                  become the next holder, and sleep
 //
 // So runs do not overlap, and at most one run starts per minute. Every request is followed by a
 // run: a run starts immediately, or the next holder runs later.

@@ -1,7 +1,7 @@
 // Syncs once with a peer, if a sync is due. `quarry peer` calls sync_with_peer(); the server or a
 // user starts `quarry peer`.
 //
-//   check (read-only) ─> begin: write the process to the row ─> sync ─> end: write the result
+//   check (read-only) ─> begin: write the peer's row (peers.h) ─> sync ─> end: write the row again
 //
 // The process does not take the lease, and does not hold the write lock during network I/O. So a
 // peer that hangs does not block other processes.
@@ -58,7 +58,7 @@ struct PeerReport {
   std::optional<Error> error;         // for kFailed
   std::int64_t past_failures = 0;     // for kDone: number of consecutive failures before this sync
   /// Whether to log the result. True for kDone if the peer has moved, and for kFailed if the error
-  /// is new or is_failure_to_log() says so.
+  /// is new or is_failure_to_log() returns true.
   bool is_news = false;
 };
 

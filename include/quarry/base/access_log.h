@@ -2,8 +2,9 @@
 //
 // The master opens the file, and the workers inherit the descriptor. So the pool's user does not
 // need access to the folder. The file is opened for appending and each line is a single write(2),
-// so lines of different workers never mix. A line that the reader of a pipe, terminal or socket does
-// not accept is lost (log_stream.h). The number of lost lines is logged in the error log.
+// so lines of different workers never mix. If the log is a pipe, terminal or socket and its reader
+// does not keep up, lines are lost (log_stream.h). The number of lost lines is logged in the error
+// log.
 #pragma once
 
 #include <string>

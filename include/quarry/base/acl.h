@@ -17,9 +17,9 @@ struct AccessList {
   bool empty() const { return users.empty() && groups.empty(); }
 };
 
-/// Sets the permissions of PATH, which has MODE, to MODE and LIST. Removes all other entries, such
-/// as those that PATH has inherited from its folder. Errors: kIo, also if LIST is not empty and the
-/// file system does not have access control lists.
+/// Sets the access control list of PATH to the permissions MODE, plus read and write access for
+/// LIST. Removes all other entries, such as those inherited from the folder. Errors: kIo, for
+/// example if LIST is not empty and the file system does not support access control lists.
 Result<void> grant_access(const std::string& path, mode_t mode, const AccessList& list);
 
 }  // namespace quarry::base

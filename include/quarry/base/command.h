@@ -36,9 +36,9 @@ struct CommandEnd {
 
 /// Runs COMMAND and waits until it exits. A name without a slash is looked up in PATH. After the
 /// timeout, or when INTERRUPTED returns true, the process group gets SIGTERM and, after a grace
-/// period, SIGKILL. Afterwards, or when the caller is killed, all descendants of COMMAND are
-/// killed, except those that run as another user. Errors: kNotFound, kIo (cannot start the
-/// program).
+/// period, SIGKILL. All descendants of COMMAND are then killed too, except those that run as
+/// another user. The same happens when the caller is killed. Errors: kNotFound, kIo (cannot start
+/// the program).
 Result<CommandEnd> run_command(
     const Command& command, const std::function<bool()>& interrupted = [] { return false; });
 

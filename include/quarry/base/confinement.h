@@ -21,7 +21,7 @@ struct Confinement {
 /// Returns whether this kernel has Landlock.
 bool has_landlock();
 
-/// Returns a descriptor of the kernel's rules for CONFINEMENT, for confine_thread(). Error: kIo.
+/// Returns a Landlock ruleset for CONFINEMENT, for confine_thread(). Error: kIo.
 Result<Fd> landlock_rules(const Confinement& confinement);
 
 /// Confines the calling thread and all programs that it starts. This cannot be undone. Error: kIo.

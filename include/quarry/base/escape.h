@@ -1,7 +1,7 @@
 // Escapes untrusted text for logs, JSON and web pages, so that it cannot inject log lines, terminal
-// escape sequences, JSON or markup. In logs and web pages, the control characters for the direction
-// of text (U+202A to U+202E, U+2066 to U+2069) are escaped too. Otherwise, a terminal or browser
-// would show the following characters in another order.
+// escape sequences, JSON or markup. In logs and web pages, bidirectional control characters (U+202A
+// to U+202E, U+2066 to U+2069) are escaped too. Otherwise, a terminal or browser would show the
+// characters after them in another order.
 #pragma once
 
 #include <cstddef>
@@ -11,11 +11,10 @@
 namespace quarry::base {
 
 /// Returns TEXT, truncated to LIMIT bytes. Every backslash, every byte that is neither printable
-/// ASCII nor part of valid UTF-8, and every control character for the direction of text is escaped
-/// as \xHH.
+/// ASCII nor part of valid UTF-8, and every bidirectional control character is escaped as \xHH.
 std::string printable(std::string_view text, std::size_t limit = 256);
-/// Like printable(), but backslashes stay unchanged. Call this function for messages of which some
-/// parts were already escaped by printable().
+/// Like printable(), but backslashes stay unchanged. Call this function for messages that contain
+/// text from printable().
 std::string printable_message(std::string_view text, std::size_t limit = 256);
 /// Like printable(), but appends the result to OUT, and also escapes the ASCII characters in ALSO,
 /// such as quotation marks.
@@ -36,7 +35,7 @@ void append_json_string(std::string& out, std::string_view text);
 std::string escape_markup(std::string_view text);
 
 /// Like escape_markup(), but also replaces invalid UTF-8 by U+FFFD, for pages in UTF-8. Replaces a
-/// control character for the direction of text by, for example, [U+202E].
+/// bidirectional control character by, for example, [U+202E].
 std::string escape_page_text(std::string_view text);
 
 /// Returns the length of the valid multi-byte UTF-8 sequence at the start of TEXT. Returns 0 if

@@ -75,8 +75,8 @@ class FileSystem {
 };
 
 /// Returns the type of the file at PATH, after following symbolic links, or file_type::not_found.
-/// Unlike std::filesystem::exists() and is_directory() with an error code, does not treat a missing
-/// permission like a missing file. Errors: kDenied, kIo.
+/// Without permission to look up PATH, returns an error. (std::filesystem::exists() and
+/// is_directory() with an error code return false, as for a missing file.) Errors: kDenied, kIo.
 Result<std::filesystem::file_type> type_of_file(const std::filesystem::path& path);
 
 }  // namespace quarry::base

@@ -5,9 +5,9 @@
 //   www","message":"…"}
 //
 // Files are opened for appending and each line is written with a single write(2), so lines of
-// different processes never mix. A line that the reader of a pipe, terminal or socket does not accept
-// is lost (log_stream.h). Callers have to escape untrusted text (request paths, user names)
-// with printable(). As a safeguard, the log itself also escapes control characters.
+// different processes never mix. If the log is a pipe, terminal or socket and its reader does not
+// keep up, lines are lost (log_stream.h). Callers have to escape untrusted text (request paths,
+// user names) with printable(). As a safeguard, the log itself also escapes control characters.
 //
 // The master opens the log before it starts children. Children inherit the descriptor.
 #pragma once
@@ -75,8 +75,8 @@ struct LoggedLine {
 /// to LINE.
 std::optional<LoggedLine> parse_logged(std::string_view line);
 /// Logs LINE, which another process has printed, without a prefix. If LINE is a line of a text log,
-/// its level replaces LEVEL, and a log in another format gets only its message. Skips the line if the
-/// level is below the minimum level.
+/// the level in LINE replaces LEVEL, and a log in another format gets only the message in LINE.
+/// Skips LINE if the level is below the minimum level.
 void log_bare(LogLevel level, std::string_view line);
 
 template <typename... Args>

@@ -1,9 +1,9 @@
 // A log's descriptor, to which lines are written without waiting.
 //
 // The reader of a pipe, terminal or socket might have stopped, for example because of Ctrl-S. A
-// process that waits for the reader would stop, too. So a line that cannot be written at once is
-// lost. Lost lines are counted in memory that a process shares with the children that it forks. A
-// line is written completely or not at all, so lines of several processes do not mix.
+// process that waits for the reader would stop, too. So a line that cannot be written immediately
+// is lost. Lost lines are counted in memory that a process shares with the children that it forks.
+// A line is written completely or not at all, so lines of several processes do not mix.
 #pragma once
 
 #include <atomic>
@@ -24,8 +24,8 @@ class LogStream {
   /// Creates a stream that writes to FD. If FD is a blocking pipe or terminal that this process
   /// cannot reopen, several processes that write at the same moment can still block.
   explicit LogStream(Fd fd);
-  /// Creates a stream that writes to this process's standard error. Standard error itself is not
-  /// changed, because other processes might share it. Errors: kIo.
+  /// Creates a stream that writes to this process's standard error. The flags of standard error are
+  /// not changed, because other processes might share it. Errors: kIo.
   static Result<LogStream> of_standard_error();
 
   int fd() const { return fd_.get(); }

@@ -43,8 +43,8 @@ struct Launch {
   /// them when end_supervised() is called, when a signal ends the program, when the program exits
   /// after SIGTERM, and when the caller's process exits for any reason. The supervisor passes
   /// SIGTERM on to the program's group, and exits in the same way as the program. The program might
-  /// kill or stop its supervisor, so a guard between the caller and the supervisor does the same.
-  /// spawn() returns the process id of the guard. Requires has_own_group.
+  /// kill or stop its supervisor. Therefore, a second process, the guard, supervises the supervisor
+  /// in the same way. spawn() returns the process id of the guard. Requires has_own_group.
   std::optional<Background> supervision = {};
 };
 

@@ -20,9 +20,9 @@ std::string_view credentials_in(std::string_view text);
 /// Returns TEXT without user and password (see credentials_in()).
 std::string without_credentials(std::string_view text);
 
-/// Returns TEXT, which consists of words separated by blanks. In each URL, *** replaces the
-/// password, the query and the fragment. If TEXT does not begin with the URL, *** also replaces the
-/// user, because the user in a command's argument can be a token.
+/// Returns TEXT, words separated by blanks, with *** in place of the password, the query and the
+/// fragment of each URL. In a URL that is not at the start of TEXT, *** also replaces the user,
+/// because the user in a command's argument can be a token.
 std::string with_masked_secrets(std::string_view text);
 
 /// Returns TEXT, a URL or request target, without user, password, query and fragment. The result is

@@ -9,8 +9,8 @@
 //
 // Each action changes the job file under its lock (directories.h) and adds a line of history with
 // the user's name. All actions except abandon and terminate move the job to queue/, where the
-// queueing daemon reads it again. The caller then has to pull the trigger of the queueing daemon.
-// To stop a running job, the action writes a file ctrl/abandon.CSID or ctrl/term.CSID for the
+// queueing daemon reads it again. The caller then has to wake the queueing daemon (triggers.h). To
+// stop a running job, the action writes a file ctrl/abandon.CSID or ctrl/term.CSID for the
 // execution daemon. If the change set has already landed when the daemon reads the file, the change
 // set stays landed.
 //

@@ -3,8 +3,8 @@
 //   prequeue    checks submitted tarballs, and makes a job from each valid tarball
 //   queueing    finds precursors, fails jobs that can never run, and moves jobs that can run to
 //               pending/. Also moves urgent jobs that wait only for jobs in pending/ or run/, so
-//               that they start when a running job ends. Without a gate, it moves all such jobs,
-//               because one batch can land them in order
+//               that they start when a running job ends. Without a gate, also moves less urgent
+//               jobs of this kind, because one batch can land them in order
 //   execution   starts child processes that land the jobs in pending/ and carry out rollbacks
 //
 // Each daemon serves any number of queues. For each queue, only one daemon of each kind runs; it
@@ -72,13 +72,13 @@ class Stop {
   virtual std::optional<std::string> why(const ChangeSetId&) const { return std::string(); }
 };
 
-/// The turn to land on a branch. Only one child of an execution daemon has the turn of a branch at a
-/// time.
+/// The turn to land on a branch. Only one child of an execution daemon has the turn of a branch at
+/// a time.
 class Turn {
  public:
   virtual ~Turn() = default;
-  /// Waits for the turn of the branch of the current jobs. Error: kBusy (a stop is requested, or the
-  /// daemon has exited).
+  /// Waits for the turn of the branch of the current jobs. Error: kBusy (a stop is requested, or
+  /// the daemon has exited).
   virtual Result<void> take() = 0;
   /// Ends the turn, even if take() failed.
   virtual void end() = 0;

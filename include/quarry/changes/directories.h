@@ -60,8 +60,8 @@ inline constexpr std::string_view kKeptContent = ".content";
 inline constexpr std::string_view kDiffRequest = "diff.";
 inline constexpr std::size_t kMaxDiff = std::size_t{512} << 10;  // bytes
 
-/// ERROR is an error about a job file. Returns whether this user is not allowed to use the file, or
-/// whether it is not a regular file. Such a file stays until an administrator changes it.
+/// Returns whether ERROR means that this user may not use a job file, or that the file is not a
+/// regular file. Such a file stays until an administrator changes it.
 inline bool is_unusable(const Error& error) {
   return error.code == ErrorCode::kDenied || error.code == ErrorCode::kInvalid;
 }

@@ -36,7 +36,7 @@
 namespace quarry::changes {
 
 inline constexpr std::size_t kMaxJob = std::size_t{8} << 20;  // bytes of a job file
-inline constexpr std::size_t kMaxHistory = 1'000;  // lines; the first and the last are kept
+inline constexpr std::size_t kMaxHistory = 1'000;  // lines; beyond that, the middle is dropped
 inline constexpr std::size_t kMaxWhy = 1'000;      // bytes
 
 /// The state of a job. word_of() returns the name of its folder.

@@ -144,8 +144,8 @@ struct Prospect {
   base::UnixMillis date;                                  // date of the last check-in
 };
 
-/// Accepts or rejects a prospect. If it fails, the landing ends with its error. Called while no
-/// Snapshot exists.
+/// Accepts or rejects a prospect. If the gate returns an error, the landing fails with this error.
+/// Called while no Snapshot exists.
 using Gate = std::function<Result<void>(const Prospect&)>;
 
 struct LandingOptions {

@@ -12,10 +12,10 @@
 // run after the running jobs have finished, so a deadlock is impossible.
 //
 // A passive job cannot run now, but keeps its position, and later jobs in its lanes wait for it. A
-// job is passive if it is held, lacks an approval, is for a frozen branch, has an unreadable file, or
-// depends on a passive job. A job of a more urgent move type overtakes waiting jobs, but not running
-// jobs. An overtaken change set is later merged with the changes of the one that overtook it
-// (base_finder.h).
+// job is passive if it is held, lacks an approval, is for a frozen branch, has an unreadable file,
+// or depends on a passive job. A job of a more urgent move type overtakes waiting jobs, but not
+// running jobs. An overtaken change set is later merged with the changes of the one that overtook
+// it (base_finder.h).
 //
 // Rollbacks do not have lanes: while a rollback runs, no other job is executed.
 #pragma once
@@ -110,7 +110,7 @@ class Model {
   /// Returns at most MAX_COUNT jobs, in order, that wait only for running jobs and for earlier jobs
   /// in the returned list. The list includes deferred jobs that are already in pending/, because
   /// these jobs start without another move when they are due. Omits jobs that are less urgent than
-  /// LEAST_URGENT, unless a job of this type depends on them.
+  /// LEAST_URGENT, unless a job that is urgent enough depends on them.
   std::vector<ChangeSetId> in_line(base::UnixMillis now, std::size_t max_count,
                                    MoveType least_urgent = MoveType::kDevelopment) const;
   /// Returns whether ID waits only for running jobs in BATCH.
@@ -122,15 +122,16 @@ class Model {
   std::vector<std::pair<ChangeSetId, std::string>> doomed() const;
   /// Returns a sentence that says what the job waits for, or an empty string if it can run.
   std::string why_not(const ChangeSetId& id, base::UnixMillis now) const;
-  /// Returns the waiting jobs that do not run even if all running jobs finish, each with the reason:
-  /// they can never run, are passive or deferred, or wait for such a job, directly or indirectly.
+  /// Returns the waiting jobs that do not run even if all running jobs finish, each with the
+  /// reason: they can never run, are passive or deferred, or wait for such a job, directly or
+  /// indirectly.
   std::unordered_map<ChangeSetId, std::string> stopped(base::UnixMillis now) const;
 
   /// Returns the precursors of the job. For each of its files, the precursor is the job directly
   /// before it in the lane, or the running job.
   std::vector<ChangeSetId> precursors_of(const ChangeSetId& id) const;
-  /// Returns the first jobs, in order, that overtake other jobs because a more urgent waiting job
-  /// depends on them, at most MAX_COUNT.
+  /// Returns at most MAX_COUNT jobs, in order, that overtake other jobs because a more urgent
+  /// waiting job depends on them.
   std::vector<RaisedJob> raised(std::size_t max_count) const;
   /// Returns the ids of change sets to which jobs refer, but which are not in the model.
   std::vector<ChangeSetId> unknown() const;
@@ -140,7 +141,8 @@ class Model {
   /// member, it also contains the change sets that landed later and touched one of the member's
   /// files on the same branch. The landed change sets come first, in order of landing. Errors:
   /// kNotFound (one of PRIMARY is unknown, has failed or was rolled back before), kLimit (more than
-  /// LIMIT), kConflict (they landed on several branches). With WILL_LAND, assumes that the running change sets land before the rollback.
+  /// LIMIT), kConflict (they landed on several branches). With WILL_LAND, assumes that the running
+  /// change sets land before the rollback.
   Result<std::vector<ChangeSetId>> closure(const std::vector<ChangeSetId>& primary,
                                            std::size_t limit, bool will_land = false) const;
 

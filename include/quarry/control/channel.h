@@ -37,8 +37,8 @@ enum class Verb : std::uint8_t {
   /// The repository with this number in the master's configuration might have new events. The
   /// master starts a job after the delay to send them.
   kEvents = 7,
-  /// Figures of the peer that the child syncs with. The number is the total of received artifacts,
-  /// the total of sent artifacts, the number of consecutive failures, and the time of the last
+  /// Figures of the peer that the child syncs with: the total number of received artifacts, the
+  /// total number of sent artifacts, the number of consecutive failures, and the time of the last
   /// success in seconds since 1970 (0: never). kPeerSucceeded is sent last.
   kPeerReceived = 8,
   kPeerSent = 9,

@@ -3,7 +3,7 @@
 //
 // The master sends the descriptors over the child's channel, and then sends SIGUSR1. A message is
 // one byte with the descriptor of the error log and, if the service has an access log, the
-// descriptor of the access log. Only children that run a function get such messages.
+// descriptor of the access log. Only children that are forked without exec get such messages.
 #pragma once
 
 #include "quarry/base/access_log.h"

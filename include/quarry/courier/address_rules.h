@@ -1,9 +1,9 @@
 // The addresses to which the webhooks of repositories may connect. An administrator of a repository
 // must not reach services that only this machine or its network can reach. Therefore, only public
-// addresses are allowed, and the addresses and names that the operator lists.
+// addresses are allowed, plus the addresses and names that the operator lists.
 //
-// The rules apply to the very address of each connection, after name resolution. A name that
-// resolves to another address at a second lookup does not evade them.
+// The rules are applied to the address of each connection, after name resolution, so DNS rebinding
+// cannot evade them.
 #pragma once
 
 #include <span>

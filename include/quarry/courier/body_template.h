@@ -1,9 +1,9 @@
-// Bodies of requests from a template: mustache (https://mustache.github.io/mustache.5.html) over the
-// JSON of an event.
+// Bodies of requests from a template: mustache (https://mustache.github.io/mustache.5.html) over
+// the JSON of an event.
 //
-// Partials ({{>name}}) and other delimiters ({{=<% %>=}}) are not supported. A template, the depth
-// of its sections, and the work that it causes for an event are limited, so that a mistaken template
-// cannot occupy the courier.
+// Partials ({{>name}}) and other delimiters ({{=<% %>=}}) are not supported. The size of a
+// template, the depth of its sections, and the work for each event are limited, so that a faulty
+// template cannot block the courier.
 #pragma once
 
 #include <cstddef>
@@ -27,10 +27,11 @@ class BodyTemplate {
   /// Parses TEXT. Errors: kLimit, kInvalid.
   static Result<BodyTemplate> parse(std::string text);
 
-  /// Returns the template with the values of EVENT, a JSON object with the members SUBJECT and, in
-  /// each object with a hash, `short`. In each object of a list, `last` tells whether the object is
-  /// the last one. ESCAPE is applied to each {{value}} before it is escaped as a part of a JSON
-  /// string. Errors: kInvalid (not JSON), kLimit (too much work, or the body is too long).
+  /// Fills the template with the values of EVENT, a JSON object, and returns the body. Adds members
+  /// to EVENT: `subject` with the value SUBJECT; `short`, a short hash, to each object with a hash;
+  /// and `last` to each object in a list, which is true for the last object. ESCAPE is applied to
+  /// each {{value}} before it is escaped as a part of a JSON string. Errors: kInvalid (not JSON),
+  /// kLimit (too much work, or the body is too long).
   Result<std::string> fill(std::string_view event, const std::string& subject,
                            const std::function<std::string(std::string_view)>& escape) const;
 

@@ -19,11 +19,11 @@
 
 namespace quarry::courier {
 
-/// Time limit for in-flight deliveries after the courier has begun to stop. Programs and hooks then
-/// get SIGTERM and, two seconds later, SIGKILL. All programs must have exited before the master
-/// kills the courier, because the programs of a killed courier get SIGKILL immediately. Until they
-/// have exited, the courier accepts events and delivers them to destinations that are not programs.
-/// These deliveries get the same time limit afterwards.
+/// Time limit for in-flight deliveries when the courier stops. It stops programs and hooks first:
+/// after this time, they get SIGTERM and, two seconds later, SIGKILL. Until they have exited, the
+/// courier accepts events and delivers them to its other destinations, whose deliveries then get
+/// the same time limit. The master must wait for the programs before it kills the courier, because
+/// a program gets SIGKILL as soon as its courier is killed.
 inline constexpr std::chrono::milliseconds kEndingTime{1500};
 
 /// Blocks the signals that run() waits for. If the parent process made this process ignore SIGTERM

@@ -21,7 +21,7 @@
 
 namespace quarry::courier {
 
-/// The name of the error log. The access log of a pool has the name of the pool after this prefix.
+/// The name of the error log, and the prefix of the names of access logs (`access.POOL`).
 inline constexpr const char* kErrorLog = "error";
 inline constexpr const char* kAccessLogPrefix = "access.";
 
@@ -37,8 +37,8 @@ struct LogCourierOptions {
   std::string figures;  // path of the file for the figures
 };
 
-/// Delivers log lines until a signal stops the process (see run()). REOPEN reopens the process's own
-/// log. Errors: kBusy (another process uses the queue), kInvalid, and file system errors.
+/// Delivers log lines until a signal stops the process (see run()). REOPEN reopens the process's
+/// own log. Errors: kBusy (another process uses the queue), kInvalid, and file system errors.
 Result<void> run_log_courier(const LogCourierOptions& options, const std::function<void()>& reopen);
 
 }  // namespace quarry::courier

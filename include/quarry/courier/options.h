@@ -91,8 +91,8 @@ struct DestinationOptions {
   std::string ca_file = {};
   bool allow_redirects = false;
   Format format = Format::kJson;
-  /// File with a template of the body (body_template.h). `format` then determines only how values
-  /// are escaped.
+  /// File with a template of the body (body_template.h). If it is set, `format` determines only how
+  /// values are escaped.
   std::string template_file = {};
 
   std::string from = {};             // for mail
@@ -141,8 +141,8 @@ struct CourierOptions {
   std::string fossil = "fossil";
   bool hooks = true;  // whether each pool has a courier for its hooks
   std::chrono::milliseconds hook_timeout{300'000};
-  /// Whether to deliver to the webhooks that repositories contain, and the entries of the
-  /// addresses that they can use apart from public addresses (AddressRules).
+  /// Whether to deliver to the webhooks that repositories contain, and the addresses that these
+  /// webhooks can use in addition to public ones (entries of AddressRules).
   bool repository_webhooks = false;
   std::vector<std::string> webhooks_allow = {};
   base::LogOptions log;  // error_log
@@ -154,13 +154,14 @@ struct CourierConfig {
   std::vector<DestinationOptions> log_destinations = {};  // destinations with `logs`
 };
 
-/// Returns the options of the queue of OPTIONS, a destination with `logs`, without its files. Errors:
-/// kInvalid.
+/// Returns the options of the queue for OPTIONS, a destination with `logs`. The caller sets the
+/// files of the queue. Errors: kInvalid.
 Result<spool::QueueOptions> queue_options(const DestinationOptions& options);
 
-/// Returns the configuration of a courier that only runs hooks and, if OPTIONS say so, delivers to
-/// the webhooks of repositories. Each pool has such a courier, which runs as the pool's user. A hook is a command from a repository, so it must not run with the
-/// rights of another pool.
+/// Returns the configuration of a courier that only runs hooks and, if OPTIONS.repository_webhooks
+/// is set, delivers to the webhooks of repositories. Each pool has such a courier, which runs as
+/// the pool's user. A hook is a command from a repository, so it must not run with the rights of
+/// another pool.
 CourierConfig hooks_of_pool(CourierOptions options);
 
 /// Returns the type's name in the configuration, such as "webhook".

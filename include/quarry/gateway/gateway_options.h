@@ -84,8 +84,8 @@ struct GatewayOptions {
 
   /// Time for which an idle kept-alive connection stays open.
   std::chrono::milliseconds keepalive_timeout{15'000};
-  /// Maximum time to receive a request or to send a reply, plus the time that the bytes take at
-  /// min_rate.
+  /// Maximum time to receive a request or send a reply, not counting the time that its bytes take
+  /// at min_rate.
   std::chrono::milliseconds client_timeout{30'000};
   /// Time during a graceful stop in which an idle connection can still send a request.
   std::chrono::milliseconds stop_grace{2'000};

@@ -1,8 +1,9 @@
 // The common parts of Quarry's own web pages: the frame with its style sheet, the headers, and
 // error pages. Only browsers get error pages; other programs get a line of text.
 //
-// A page does not load other resources: its style sheet, its icon and the project's mark are inline. The Content-Security-Policy
-// contains the hash of the style sheet and, on a live page, the hash of its only script.
+// A page does not load other resources: its style sheet, its icon and the project's mark are
+// inline. The Content-Security-Policy contains the hash of the style sheet and, on a live page, the
+// hash of its only script.
 #pragma once
 
 #include <string>
@@ -18,7 +19,7 @@ inline constexpr std::string_view kPageType = "text/html; charset=utf-8";
 struct PageLink {
   std::string url;
   std::string text;
-  bool is_aside = false;  // at the end of the header, because it does not lead back
+  bool is_aside = false;  // shown at the end of the header: does not lead to a page above
 };
 
 /// Returns a page. TITLE is plain text. MAIN is markup in which untrusted text is already escaped.
@@ -32,8 +33,8 @@ enum class Forms { kNone, kToOwnServer };
 using HeaderFields = std::vector<std::pair<std::string, std::string>>;
 
 /// Returns the headers of a page with SCRIPT, except Content-Type. The headers disable caching and
-/// restrict the page's permissions. The script and the forms of a page can send requests only to the
-/// page's server.
+/// restrict the page's permissions. The script and the forms of a page can send requests only to
+/// the page's server.
 HeaderFields web_page_fields(std::string_view script = {}, Forms forms = Forms::kNone);
 /// Returns the same headers as text. Each header ends with a line end.
 std::string web_page_headers(std::string_view script = {}, Forms forms = Forms::kNone);

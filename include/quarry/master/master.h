@@ -37,8 +37,9 @@ struct Reload {
   std::vector<PreviousChild> previous_children;
   std::vector<InheritedBoard> boards;
   ServiceCounters counters;
-  /// Whether the services have the configuration of the previous generation. The children that run
-  /// a program then continue, because a new one would read the configuration file, which is wrong.
+  /// Whether the services keep the configuration of the previous generation, because the
+  /// configuration file has mistakes. Children that run a program then continue, because a new
+  /// child would read that file.
   bool keeps_programs = false;
 };
 

@@ -47,8 +47,7 @@ class RepositoryIndex {
   static constexpr std::size_t kMaxRepositories = 10'000;
   static constexpr std::chrono::milliseconds kMaxTime{2'000};
 
-  /// Creates the index of FOLDER. The options OPEN are used to open a repository and read its
-  /// summary.
+  /// Creates the index of FOLDER. OPEN contains the options for opening its repositories.
   RepositoryIndex(std::filesystem::path folder, repository::OpenOptions open);
 
   /// Returns the repositories in the subfolder BELOW that anonymous visitors are allowed to read.

@@ -14,8 +14,8 @@
 namespace quarry::pages {
 
 /// Returns the page of REPOSITORY, whose clone URL is URL, with LINKS in its header. If anonymous
-/// visitors are not allowed to read the repository, the page contains only the URL. Errors: the same as for
-/// Repository::check_schema() and ProjectHistory.
+/// visitors are not allowed to read the repository, the page contains only the URL. Errors: the
+/// same as for Repository::check_schema() and ProjectHistory.
 Result<std::string> repository_page(repository::Repository& repository, std::string_view url,
                                     const std::vector<http::PageLink>& links, base::UnixMillis now);
 

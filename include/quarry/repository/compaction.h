@@ -28,7 +28,7 @@ class Repository;
 struct CompactionOptions {
   /// Called after each artifact. If it returns true, the slice ends. Optional.
   std::function<bool()> is_over = {};
-  /// Called with (done, total) row numbers of the pass. Optional.
+  /// Called with the number of row ids that the pass has covered, and their total number. Optional.
   std::function<void(std::size_t, std::size_t)> progress = {};
   /// Pause between two transactions, as a multiple of the time spent in the previous transaction.
   /// The pause is at most one second.

@@ -58,7 +58,7 @@ class MailOutbox {
 
   // Use the functions below inside a Receipt.
 
-  /// Adds an email to the subscriber with the code CODE.
+  /// Adds an email for the subscriber whose code is CODE.
   Result<void> add(MailKind kind, const std::string& code, const std::vector<AlertReference>& about,
                    MailTime now);
   /// Claims the email that has been due longest. Other processes cannot claim it before UNTIL.

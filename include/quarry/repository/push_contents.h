@@ -20,11 +20,12 @@
 
 namespace quarry::repository {
 
-/// Limits on the number of listed check-ins and branches, on that of moved names and that of other
-/// artifacts, and on the number of files and parents that a check-in lists. An event must not exceed
-/// event::kMaxMessage, even if every byte in it is escaped.
+// With these limits, an event does not exceed event::kMaxMessage, even if every byte is escaped.
+/// Limit on the listed check-ins, and on the branches.
 inline constexpr std::size_t kMaxPushed = 500;
+/// Limit on the moved names, and on the other artifacts.
 inline constexpr std::size_t kMaxPushedOthers = 100;
+/// Limit on the files, and on the parents, of a check-in.
 inline constexpr std::size_t kMaxPushedFiles = 200;
 /// Limit in bytes on all text of the listed check-ins.
 inline constexpr std::size_t kMaxPushedText = std::size_t{512} << 10;
@@ -48,8 +49,8 @@ struct PushedCheckIn {
 struct MovedName {
   bool is_branch = false;
   std::string name = {};
-  /// The check-in before and after the push. For a branch: its newest check-in in the push, and the
-  /// nearest ancestor on the branch that was there before. For a tag: its target.
+  /// The target before and after the push. For a branch, `after` is its newest check-in in the
+  /// push, and `before` is the nearest ancestor on the branch that existed before the push.
   std::optional<artifact::HashName> before = std::nullopt;
   std::optional<artifact::HashName> after = std::nullopt;
 };

@@ -189,7 +189,7 @@ class Repository {
   /// Must not be called while a Snapshot exists. Errors: kBusy, kIo.
   Result<Receipt> receive(std::optional<std::chrono::milliseconds> wait = std::nullopt);
   /// Like receive(), but the commit is not synced to the disk. Other processes therefore wait only
-  /// briefly for the write lock, and a power failure can undo the commit. For rows that only
+  /// briefly for the write lock, and a power failure can undo the commit. Use it for rows that only
   /// coordinate processes, and for positions that may go back. A later commit of a receive() also
   /// syncs this commit.
   Result<Receipt> receive_unsynced();

@@ -74,7 +74,7 @@ class SecurityLog {
   bool knows_users();
   /// Returns the mark after all existing rows.
   Result<SecurityMark> end();
-  /// Returns the events in each log after MARK (at most LIMIT row ids), and the changes of all
+  /// Returns the events after MARK, from at most LIMIT row ids of each log, and the changes of all
   /// users. A changed password is reported without its value.
   Result<SecurityNews> after(const SecurityMark& mark, std::size_t limit);
   /// Saves the current users for later comparison. Use inside a Receipt.

@@ -58,8 +58,8 @@ class Settings {
   /// Returns the secret in the cookie of LOGIN's login on fossil's web pages. Returns an empty
   /// string if the user is not logged in there, or if the login has expired.
   std::string web_login_of(std::string_view login);
-  /// Returns the capability letters of USER, unsorted, including the letters that u and v inherit
-  /// from the users `reader` and `developer`.
+  /// Returns the capability letters of USER, unsorted. The letters u and v add the capabilities of
+  /// the users `reader` and `developer`.
   std::string all_capabilities(const User& user);
 
   /// Calls VISIT for each row of AREAS that has an mtime, in the form of a `config` card.

@@ -35,7 +35,7 @@ struct Counters {
   Buckets<kDurationBounds.size()> durations{};
   std::uint64_t reply_bytes = 0;
   Buckets<kReplySizeBounds.size()> reply_sizes{};
-  std::uint64_t status_requests = 0;  // requests for the status page, which include the live page's
+  std::uint64_t status_requests = 0;  // requests for the status page and the live page
   std::uint64_t refusals = 0;         // requests answered with an error
   std::uint64_t failed_logins = 0;
   // Sync sessions by type.

@@ -97,9 +97,9 @@ class Overview {
     std::size_t peers = 0;
   };
 
-  /// Creates an overview. EARLIER is the fd() of the overview before a reload. If its size is the
-  /// same, the new overview uses its memory, so readers of the earlier overview also see new
-  /// figures. Errors: kIo.
+  /// Creates an overview. EARLIER is the fd() of the overview before a reload. If EARLIER has the
+  /// right size, the new overview uses the same memory, so readers of the earlier overview also see
+  /// new figures. Errors: kIo.
   static Result<std::shared_ptr<Overview>> create(const Sizes& sizes, base::Fd earlier = {});
   ~Overview();
   Overview(const Overview&) = delete;
@@ -109,8 +109,8 @@ class Overview {
   const Sizes& sizes() const { return sizes_; }
   /// Updates the pool INDEX. Does nothing in a child of the process that created this object.
   void publish(std::size_t index, const PoolSnapshot& snapshot, std::span<const Refusal> refusals);
-  /// Updates the service INDEX, whose name is SERVICE, in the same way. If SERVICE is "", readers skip
-  /// it.
+  /// Updates the service INDEX, whose name is SERVICE, in the same way. If SERVICE is "", readers
+  /// skip it.
   void publish_jobs(std::size_t index, std::string_view service, const JobFigures& figures);
   /// Updates the peer INDEX in the same way. Readers skip a peer without a name.
   void publish_peer(std::size_t index, const PeerOverview& peer);
@@ -127,8 +127,8 @@ class Overview {
   Sizes sizes_;
   int creator_;  // process id
   base::Fd fd_;
-  /// Arrays of SharedState<PoolOverview>, SharedState<JobOverview> and SharedState<PeerOverview>. Not
-  /// mapped in children.
+  /// Arrays of SharedState<PoolOverview>, SharedState<JobOverview> and SharedState<PeerOverview>.
+  /// Not mapped in children.
   Mapping written_;
   Mapping read_;  // the same arrays, read-only
 };

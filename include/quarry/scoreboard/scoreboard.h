@@ -169,7 +169,7 @@ class Board {
   struct Reading {
     SlotState state;
     bool is_torn = false;  // the writer stopped during an update, or kept updating
-    /// Whether the slot contained values that a child never writes. STATE is then empty.
+    /// Whether the slot contained values that a child never writes. `state` is then empty.
     bool is_garbage = false;
   };
   Reading read(std::size_t index) const;
@@ -184,7 +184,7 @@ class Board {
   struct PoolReading {
     PoolState state;
     std::uint64_t sequence = 0;  // increases with each update
-    /// Whether the values in memory were not plausible. STATE is then the last valid state.
+    /// Whether the values in memory were implausible. `state` is then the last valid state.
     bool is_old = false;
   };
   PoolReading read_pool() const;

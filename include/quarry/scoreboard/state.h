@@ -135,7 +135,7 @@ struct PoolState {
   std::uint64_t max_active = 0;            // highest number of active children
   std::uint64_t max_children_reached = 0;  // number of times max_children was reached
   std::uint64_t process_max_reached = 0;   // number of times process.max was reached
-  std::uint64_t held_back = 0;             // children not started now because of process.max
+  std::uint64_t held_back = 0;             // children not started yet because of process.max
   std::uint64_t slow_requests = 0;
   std::uint64_t max_listen_queue = 0;
   std::uint64_t backoffice_runs = 0;

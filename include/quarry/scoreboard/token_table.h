@@ -4,13 +4,14 @@
 //   entry: tag of the key, 24 bits | count, 8 bits | time, 32 bits; all zero: unused
 //
 // A key spends one token at a time and regains one every INTERVAL. The entry's time is the time at
-// which the key will have regained all tokens. If only update() writes the entries of a table,
-// their time can have another meaning.
+// which the key will have regained all tokens. A caller that writes the entries of a table only
+// with update() can give their time another meaning.
 //
-// A key has one of the 16 entries of its set. In a full set, a new key evicts the entry with the
-// lowest count. If several entries have the same count, the new key evicts the entry with the
-// earliest time. The key of this entry has spent the fewest tokens. So a flood of new keys evicts
-// its own entries, but not the entries of keys that have spent more tokens.
+// Each key belongs to a set of 16 entries, and uses at most one of them. In a full set, a new key
+// evicts the entry with the lowest count. If several entries have the same count, the new key
+// evicts the entry with the earliest time. The key of this entry has spent the fewest tokens. So a
+// flood of new keys evicts its own entries, but not the entries of keys that have spent more
+// tokens.
 //
 // Keys are hashes with a secret salt, so clients cannot choose keys of the same set. Each entry is
 // one atomic word, and there are no locks, so a process that is killed at any point does not leave

@@ -8,9 +8,9 @@
 
 namespace quarry::transport {
 
-/// The number of retries and their delays. The first delay is FIRST; each further delay is twice as
-/// long, up to LONGEST. Each delay is shortened by a random amount of up to a quarter, because
-/// otherwise all clients of a failed server would reconnect at the same time.
+/// The number of attempts, and the delays between them. The first delay is FIRST; each further
+/// delay is twice as long, up to LONGEST. Each delay is shortened by a random amount of up to a
+/// quarter, because otherwise all clients of a failed server would reconnect at the same time.
 struct RetryOptions {
   int tries = 1;
   std::chrono::milliseconds first{1'000};

@@ -83,8 +83,8 @@ struct WorkerOptions {
   sync::SessionOptions session;
   AdmissionOptions admission;
   BackgroundOptions background;
-  /// Whether events are delivered to the webhooks that the repositories contain, and the addresses
-  /// and names of receivers that are allowed although their addresses are not public.
+  /// Whether events are delivered to the webhooks that the repositories contain, and the receivers
+  /// that are allowed even if their addresses are not public (entries of courier::AddressRules).
   bool has_repository_webhooks = false;
   std::vector<std::string> webhooks_allow;
   PeerNumbers peers;
