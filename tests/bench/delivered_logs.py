@@ -1,5 +1,5 @@
-"""Measures syncs with nothing new while the access log goes to a local file, to a syslog server over TCP, and to a server
-that is away. The queue is then on disk. Also counts the lines that were lost."""
+"""Measures syncs with nothing new while the access log goes to a local file, to a syslog server over TCP, and to an
+unreachable server, for which the lines are queued on disk. Also counts the lines that were lost."""
 
 import contextlib
 import json
@@ -19,7 +19,7 @@ from measures import Results, nothing_new_at
 from workload import Workload
 
 SIDES = {"file": "local file", "remote": "syslog over TCP", "away": "receiver away"}
-#: Limits on the lines of a run, so that the disk is used early and does not fill up.
+#: A small queue in memory, so that lines soon go to the disk; and a limit, so that they do not fill it up.
 QUEUE = {"queue.size": 10_000, "queue.maxdiskspace": "1g"}
 
 

@@ -93,7 +93,7 @@ class Project:
         return tarball({name: b"".join(lines) for name, lines in self.files.items()})
 
     def bodies(self, repository: Path, count: int) -> list[bytes]:
-        """Returns COUNT change sets of the tip, at most TOGETHER. Each of them changes a different line of every file.
+        """Returns COUNT (at most TOGETHER) change sets based on the tip. Each changes a different line of every file.
         All of them have to land before the next call."""
         tip = repofile.value(repository, "SELECT uuid FROM blob JOIN leaf USING(rid)")
         changed = [{name: (number * SPACE, self.text.lines(1)[0]) for name in self.files} for number in range(count)]

@@ -66,7 +66,7 @@ def cards(fossil, repository, letters):
 
 
 def links(repository):
-    """Returns the rows of trunk's tip in mlink, with names for numbers."""
+    """Returns the rows of trunk's tip in mlink, with names instead of numbers."""
     return sorted(repofile.query(repository, """
         SELECT (SELECT name FROM filename WHERE fnid=m.fnid), (SELECT name FROM filename WHERE fnid=m.pfnid),
                (SELECT uuid FROM blob WHERE rid=m.fid), (SELECT uuid FROM blob WHERE rid=m.pid), mperm, isaux

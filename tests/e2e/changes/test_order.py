@@ -78,7 +78,8 @@ def test_a_change_set_waits_for_one_before_it_that_waits_for_an_approval(queue):
 
 
 def test_a_change_set_far_behind_a_stopped_one_has_no_expected_time(queue):
-    """The change sets wait for each other in turn: as a dependency, in the same file, and as a dependency."""
+    """Each change set waits for the previous one: the second and the fourth depend on it, and the third changes the
+    same file."""
     queue.lands(queue.submit(line_1="measured"))
     stopped = queue.submit("BF", line_3="of the bug fix")
     ids = [stopped]

@@ -318,7 +318,8 @@ def section_of(page, title):
 
 
 def test_a_stranger_finds_all_answers_on_the_page(gated, fresh, everybodys):
-    """Which change set is running and since when, why another one waits, when it will land, what failed, and its log."""
+    """The page shows which change set is running and since when, why another one waits and when it will land, and which
+    one failed, with its log."""
     stranger = Browser(gated.port, headers={"Accept": HTML})
     empty = stranger.get("/queue").text
     assert "Nothing is running." in empty and "quarry submit --to" in empty

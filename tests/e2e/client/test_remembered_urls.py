@@ -95,7 +95,7 @@ def test_a_stored_url_runs_no_program(quarry, fresh, clone, trap, url):
     status, _, errors = quarry.attempt("sync", "--all", clone)
     assert status == 1 and errors.count("contains ?fossil=") >= 1
     assert not touched.exists() and not quarry.ssh_arguments.exists()
-    # On the command line, a program is allowed.
+    # A URL on the command line can name a program.
     assert quarry.attempt("sync", clone, written)[0] == 1
     assert touched.exists()
 

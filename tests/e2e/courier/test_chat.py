@@ -96,8 +96,8 @@ def test_a_receiver_that_rejects_the_message_makes_a_dead_letter(tmp_path: Path)
         assert "HTTP status 400" in courier.log()
 
 
-#: What each service would not show as text. (In Slack, a mention is only in angle brackets. Text runs of a card of Teams do
-#: not have markup.)
+#: Texts that each service would interpret as markup. (In Slack, only angle brackets make a mention. Text runs of a
+#: Teams card do not have markup.)
 MARKUP = {"slack": ["<!channel"], "discord": ["<!channel", "@everyone", "[a link]", "](http://evil"],
           "mattermost": ["<!channel", "@everyone", "[a link]", "](http://evil"], "teams": []}
 

@@ -137,7 +137,7 @@ def test_only_requests_with_large_bodies_are_refused_if_bodies_take_too_much_mem
 @pytest.mark.parametrize("size", [95, 250])
 def test_a_small_page_is_not_much_slower_beside_a_crowd(start, generated, tmp_path, size):
     """If requests were served in their order of arrival, the small page would take hundreds of times as long. Other load
-    on the machine can start after the first measurement, so that the comparison is repeated if it fails."""
+    on the machine can start after the first measurement, so the comparison is repeated if it fails."""
     if is_sanitized():
         pytest.skip("times and memory are different with sanitizers")
     served = Served(start, tmp_path, {}, repository=generated, http={"max_connections_per_address": 0})

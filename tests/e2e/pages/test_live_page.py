@@ -97,7 +97,8 @@ def test_each_refusal_says_why(launch, fresh, tmp_path):
     refused = {each["status"]: each for each in document(server)["refused"]}
     assert (refused[415]["phrase"], refused[415]["text"]) == ("Unsupported Media Type", "only sync requests (application/x-fossil) are accepted")
     assert refused[401]["text"].startswith("log in")
-    # The record of a fault of the server has the request's ID in the log instead of the reason.
+    # After an internal error, the page does not show the reason, but the request's ID, under which the log contains the
+    # reason.
     reply = browser.get("/outside")
     fault = next(each for each in document(server)["refused"] if each["uri"] == "/outside")
     assert fault["text"] == f"a fault of the server: see request {reply.headers['x-request-id']} in the log"

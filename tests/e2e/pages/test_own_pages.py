@@ -182,7 +182,7 @@ def test_a_repository_has_our_own_page_without_fossils(launch, folder):
 
 @pytest.mark.parametrize("pages", ["off", "fossil"])
 def test_a_page_not_found_leads_on(launch, folder, pages):
-    """Also if the process of fossil's pages answers."""
+    """The error page is the same whether a worker or the pages process makes it."""
     server = launch(folder, settings={"index": "on", "pages": pages})
     visitor = Browser(server.port)
     page = visitor.get("/no%3Ce/timeline", Accept=HTML)
@@ -286,8 +286,8 @@ def test_a_phone_shows_the_pages_without_scrolling_to_the_side(all_pages, tmp_pa
 @webdriver.needs_webdriver
 @pytest.mark.slow
 def test_the_pages_can_be_used_by_keyboard(all_pages, tmp_path):
-    """The tab key reaches each link, button, field and command, in the order of the page. The focus is visible, and what
-    can be clicked outside of sentences is large enough for a finger."""
+    """The tab key reaches each link, button, field and command, in the order of the page. The focus is visible, and
+    links and buttons outside of sentences are large enough for a finger."""
     server, paths = all_pages
     with webdriver.driven(tmp_path / "keys") as browser:
         for path in paths:

@@ -35,7 +35,8 @@ def world(tmp_path, fresh):
 
 
 def complaint(path: Path) -> str:
-    """Returns the output of --test. Checks that a start prints the same output and fails with exit status 1."""
+    """Returns the output of --test. Checks that --test and a start print the same output and fail with exit status
+    1."""
     tested, started = run(path, "--test"), run(path)
     assert tested.returncode == started.returncode == 1, tested.stderr + started.stderr
     assert not tested.stdout and tested.stderr == started.stderr

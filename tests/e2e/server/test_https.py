@@ -401,7 +401,7 @@ def test_handshakes_that_stop_do_not_block_others(start, authority):
         connection.close()
     wait_until(lambda: process.sockets(front) == before, "all connections are closed")
     assert daemon.children("gateway") == [front]
-    # A line at most every 5 seconds about each of: late handshakes, and connections above the limit.
+    # Late handshakes and connections above the limit are each logged at most once every 5 seconds.
     assert daemon.log().count("client 127.") <= 2 * (1 + (time.monotonic() - began) / 5)
 
 

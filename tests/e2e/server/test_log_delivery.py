@@ -231,13 +231,14 @@ def test_a_slow_receiver_delays_no_request(shipping):
 
 
 def test_errors_of_the_delivery_do_not_go_round_in_a_circle(shipping):
-    """The receiver rejects each line of the error log. If this were logged in the error log, it would never end."""
+    """The receiver rejects each line of the error log. If these rejections were logged in the error log, each would
+    cause another one."""
     with HttpReceiver(answer=lambda lines: 400) as receiver:
         server = shipping.start({"type": "loki", "url": receiver.url}, error_log="destination:main")
         server.ask("PUT", "/no/such/page")
         wait_until(lambda: "rejected" in server.main.output(), "the report on standard error")
         assert "HTTP status 400: reply" in server.main.output()
-        # Logging pauses for five seconds after a report, so a circle would need longer than that.
+        # A rejection is logged at most once every five seconds, so wait longer than that for further requests.
         seen = {"requests": receiver.requests, "since": time.monotonic()}
 
         def is_quiet() -> bool:
@@ -324,7 +325,7 @@ def test_couriers_run_as_the_pools_user_and_only_they_can_read_the_lines(fresh, 
         flags = {os.readlink(f"/proc/{server.child()}/fd/{each.name}"): int(re.search(r"flags:\s+0(\d+)", each.read_text())[1], 8)
                  for each in worker.iterdir()}
         assert all(flags[str(pipes / name)] & os.O_ACCMODE == os.O_WRONLY for name in ("error", "access.www"))
-        # Somebody else cannot redirect the lines.
+        # quarryd refuses a symbolic link in place of a FIFO.
         (pipes / "error").unlink()
         (pipes / "error").symlink_to(open_folder / "victim")
         done = quarryd("--config", server.config)

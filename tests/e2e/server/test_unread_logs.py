@@ -30,8 +30,8 @@ TO_SOCKET = [sys.executable, "-c", "import os, socket, sys\nto = socket.socket(s
 
 
 class Reader:
-    """The other end of a process's standard error. COMMAND, with a program as its further arguments, connects the
-    program."""
+    """Reads a process's standard error. The arguments after COMMAND are a program, which COMMAND starts with its
+    standard error connected to this reader."""
 
     def __init__(self, command: list[object], take: Callable[[], bytes], release: Callable[[], object] = lambda: None):
         self.command, self._take, self.release = command, take, release

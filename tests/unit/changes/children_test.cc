@@ -18,7 +18,7 @@ using quarry::base::Fd;
 
 namespace {
 
-/// Runs in a child. Asks for a turn after each order. Reports the job as begun when it has asked,
+/// Runs in a child. Asks for a turn when it gets a job. Reports the job as begun when it has asked,
 /// and again when it has the turn. A stop request ends the job.
 void ask_for_turns(Fd socket, pid_t) {
   std::string line, id;

@@ -733,7 +733,7 @@ TEST_CASE("a rollback waits while its branch is frozen, and then goes first") {
   CHECK(queue.stage_of(3) == Stage::kPending);
   CHECK(queue.job_of(3).history.back().why == "branch trunk is frozen");
   CHECK_FALSE(queue.job_of(1).rolled_back);
-  // What has not landed can be removed.
+  // On a frozen branch, a rollback can still remove a change set that has not landed.
   queue.submit(4, {}, "land", {2}, MoveType::kRollback);
   queue.until(4, Stage::kDone);
   CHECK(queue.stage_of(2) == Stage::kAbandon);

@@ -295,8 +295,8 @@ class World {
         const auto others = lenders(*other);
         const auto best_other =
             std::ranges::min(others, {}, [](const ModelJob* one) { return own_rank(*one); });
-        // Both jobs inherit their rank from the same lender. If one of the two depends on the
-        // other, the dependency goes first. Otherwise the model decides.
+        // Both jobs inherit their rank from the same more urgent job. If one of the two depends on
+        // the other, the dependency goes first. Otherwise the model decides.
         if (best == best_other) {
           if (std::ranges::find(lenders_of_it, other) != lenders_of_it.end()) continue;
           if (std::ranges::find(others, job) != others.end())

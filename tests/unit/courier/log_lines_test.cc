@@ -1,4 +1,4 @@
-// Tests the messages of log lines to receivers.
+// Tests the messages in which log lines are sent to receivers.
 #include <doctest/doctest.h>
 #include <syslog.h>
 

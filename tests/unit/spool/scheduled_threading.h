@@ -112,7 +112,7 @@ class Condition {
   const Mutex* mutex_ = nullptr;  // mutex of the last waiter; concurrent waiters use the same mutex
 };
 
-/// Like std::thread, but fails the schedule where std::thread would call std::terminate.
+/// Like std::thread, but fails the schedule when std::thread would call std::terminate.
 class Thread {
  public:
   Thread() = default;

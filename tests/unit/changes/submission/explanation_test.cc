@@ -179,7 +179,7 @@ TEST_CASE("a change set has no expected time while anything ahead of it is stopp
   CHECK(has(view.jobs[4].remark, "does not exist"));
   CHECK(why(queue, last) == view.jobs[2].remark);
   CHECK(has(why(queue, last), "waiting for a100000000000000 (DC): it is held by ann"));
-  // The rest of the list does not contain the change sets that stop its own.
+  // The first change set of the next page is stopped by change sets on the previous page.
   const auto bookmark = Bookmark{.stage = Stage::kPending, .name = behind};
   const auto rest = view_with_times(queue, {.after = bookmark});
   REQUIRE(rest.jobs.size() == 3);

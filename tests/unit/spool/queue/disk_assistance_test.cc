@@ -1,5 +1,5 @@
-// Tests the disk-assisted mode. The tests follow the description of this mode in rsyslog's
-// documentation ("The rsyslog queue object").
+// Tests the disk-assisted mode, as described in rsyslog's documentation ("The rsyslog queue
+// object"). In this mode, a DA worker moves messages from memory to the disk.
 #include <doctest/doctest.h>
 
 #include <algorithm>
