@@ -24,11 +24,11 @@ struct PeerSectionOptions {
 /// peer.
 std::shared_ptr<master::CarriedOptions> peer_section(const std::string& name);
 
-/// URL is the URL in a section [peer NAME]. Returns its path if it is the URL of a file, otherwise
-/// "".
+/// Returns the path in URL, the `url` of a section [peer NAME], or "" if it is not a file's URL.
 std::string file_in(std::string_view url);
 
-/// Returns the program in URL that the server executes to read the file of URL, or "".
+/// Returns the program after `?fossil=` in a file's URL, or "". The server executes this program to
+/// read the file.
 std::string program_in(std::string_view url);
 
 /// A peer, with related values from the rest of the configuration.

@@ -130,8 +130,8 @@ bool is_option(std::string_view word) {
   return word.size() > 1 && word.starts_with('-');
 }
 
-/// Returns the message for ERROR, which the parser of APP has thrown. The message has no newline,
-/// and passwords in URLs are removed.
+/// Returns the message for ERROR, which the parser of APP has thrown. The message does not contain
+/// newlines or the passwords of URLs.
 std::string complaint(const CLI::App& app, const CLI::ParseError& error) {
   const CLI::App& command = innermost(app);
   const bool wants_command =

@@ -18,7 +18,7 @@ from support.program import succeeds
 from measures import Results, nothing_new_at
 from workload import Workload
 
-SIDES = {"file": "local file", "remote": "syslog over TCP", "away": "receiver away"}
+SIDES = {"file": "local file", "remote": "syslog over TCP", "away": "receiver down"}
 #: A small queue in memory, so that lines soon go to the disk; and a limit, so that they do not fill it up.
 QUEUE = {"queue.size": 10_000, "queue.maxdiskspace": "1g"}
 

@@ -147,8 +147,8 @@ changes::Report report_to_courier(const app::ChangesCommandLine& line, const fs:
   };
 }
 
-/// Returns a function that asks the master for the same jobs as after a push, when a change set has
-/// landed in a repository below FOLDER ("" if a single repository is served).
+/// Returns a function that reports each landing to the master, which then starts the same jobs as
+/// after a push. FOLDER contains the repositories, or is "" if a single repository is served.
 changes::Report request_jobs(const app::ChangesCommandLine& line, const fs::path& folder) {
   std::multimap<std::string, std::uint32_t> peers;
   for (const std::string& each : line.peers) {

@@ -14,7 +14,7 @@ FoundQueues queues_below(const std::filesystem::path& folder, const changes::Poo
   for (const repository::RepositoryName& name : below.names) {
     std::filesystem::path path = folder / name.file();
     std::filesystem::path base = changes::queue_base(options, path, name.str());
-    // Return a queue whose folder cannot be accessed. Opening it reports the error.
+    // Do not skip a queue whose folder cannot be accessed: opening the queue reports the error.
     const auto type = base::type_of_file(base);
     if (type && *type != std::filesystem::file_type::directory) continue;
     if (!repository::locate(folder, name)) continue;

@@ -17,8 +17,7 @@ struct ServedQueue {
 
 struct FoundQueues {
   std::vector<ServedQueue> queues;
-  /// False if a folder cannot be read, because of an error or a concurrent change. Folders without
-  /// permission do not count.
+  /// False if a folder could not be read for any reason other than missing permission.
   bool is_complete = true;
 };
 

@@ -84,7 +84,7 @@ Result<void> check_destination(const std::string& from, const std::string& to, b
               to, from);
 }
 
-/// Backs up FROM to TO. Returns a description of the backup.
+/// Backs up FROM to TO. Returns the paths, the size and the duration, as --json prints them.
 Result<json> back_up(const BackupArguments& arguments, const std::string& from,
                      const std::string& to) {
   QUARRY_TRY(check_destination(from, to, arguments.is_forced));

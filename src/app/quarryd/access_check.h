@@ -57,7 +57,7 @@ struct ChildNeeds {
   /// The directive that makes the child write to the repositories; "" if the child only reads.
   std::string writer = {};
   std::vector<NeededFile> files = {};  // and folders
-  std::string hooks = {};              // the folder of waiting hooks, which may not exist yet
+  std::string hooks = {};              // the folder of waiting hooks; it might not exist yet
   std::vector<NeededProgram> programs = {};
   std::vector<NeededRemote> remotes = {};
   /// Only for the courier: the path and the contents of its configuration file.

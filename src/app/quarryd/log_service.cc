@@ -22,7 +22,7 @@ namespace quarry::app {
 namespace {
 
 constexpr const char* kFolder = "folder of log pipes";
-// The limit that an unprivileged process can set.
+// The default maximum for unprivileged processes (fs.pipe-max-size).
 constexpr int kPipeSize = 1 << 20;
 
 std::filesystem::path log_file(const master::Config& config, const std::string& name) {

@@ -47,7 +47,7 @@ Result<LogDestinations> open_log_pipes(const master::Config& config);
 /// Keeps the FIFOs of DESTINATIONS open when this program executes itself, so that they keep their
 /// lines. Returns a text for close_earlier_pipes().
 std::string keep_pipes(const LogDestinations& destinations);
-/// Closes the FIFOs that keep_pipes(), which has returned KEPT, has kept open.
+/// Closes the FIFOs that keep_pipes() has kept open. KEPT is the result of keep_pipes().
 void close_earlier_pipes(std::string_view kept);
 /// Checks that the folder of the FIFOs exists or can be created. Errors: kDenied, kIo.
 Result<void> check_log_pipes(const master::Config& config);

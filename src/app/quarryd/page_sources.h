@@ -1,4 +1,4 @@
-// Data for the operator's page that is not on the pool's scoreboard. The pool's workers call these
+// Data for the live page (?live) that is not on the pool's scoreboard. The pool's workers call these
 // functions.
 #pragma once
 
@@ -13,9 +13,9 @@
 
 namespace quarry::app {
 
-/// Returns the sources for POOL in CONFIG. REFUSALS are the refusals of the processes in front of
-/// POOL's workers. OVERVIEW contains the shared figures of all pools; it can be null. Other pools
-/// and the courier are shown only if POOL has `status_all`.
+/// Returns the sources for POOL in CONFIG. REFUSALS counts the requests that the HTTP front and the
+/// pages process have refused. OVERVIEW contains the shared figures of all pools; it can be null.
+/// Other pools and the courier are shown only if POOL has `status_all`.
 pages::ServerSources page_sources(const master::Config& config, const master::PoolConfig& pool,
                                   std::shared_ptr<scoreboard::Overview> overview,
                                   scoreboard::RefusalTallies refusals, const LogDestinations& logs);
@@ -24,8 +24,8 @@ pages::ServerSources page_sources(const master::Config& config, const master::Po
 /// of LOGS.
 pages::ServerSources server_sources(const master::Config& config, const LogDestinations& logs);
 
-/// TEXT is the last error of a destination. Returns the text that Quarry itself has written: the
-/// operation and its failure. Omits the text that the destination's program or server has written.
+/// Returns TEXT, the last error of a destination, without the part that the destination's program
+/// or server has written.
 std::string own_words(std::string_view text);
 
 }  // namespace quarry::app

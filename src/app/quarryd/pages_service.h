@@ -27,7 +27,7 @@ struct PagesService {
 };
 
 /// The figures that a reload passes on: their values, and the memory that processes of earlier
-/// generations still use. The memory of the certificates is among it (compose.cc).
+/// generations still use. `memories` also contains the certificates of the HTTP front (compose.cc).
 struct EarlierFigures {
   master::ServiceCounters counters;
   std::vector<master::InheritedMemory> memories;

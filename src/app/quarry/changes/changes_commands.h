@@ -46,7 +46,7 @@ struct QueueArguments {
   changes::Action action = changes::Action::kHold;
   std::vector<std::string> ids;
   std::string branch;
-  std::string text;                   // a reason, or the reference of an approval
+  std::string text;                   // a reason, or the reference to an approval
   std::vector<std::string> settings;  // DIRECTIVE=VALUE
   bool as_json = false;
   bool dry_run = false;

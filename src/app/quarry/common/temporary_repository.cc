@@ -22,11 +22,11 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// The ending distinguishes the file from copies that a user has numbered.
+// The ending distinguishes the file from a user's copy with a number at the end of its name.
 constexpr std::string_view kEnding = ".tmp";
 
-/// Returns whether NAME is the name of a temporary file, or of one of its companion files, and the
-/// process that has written it no longer exists. PREFIX is the name up to the process ID.
+/// Returns whether NAME is a temporary file, or one of its companion files such as -wal, and the
+/// process that has written the file no longer exists. PREFIX is the name up to the process ID.
 bool is_abandoned(std::string_view name, std::string_view prefix) {
   if (!name.starts_with(prefix)) return false;
   name.remove_prefix(prefix.size());

@@ -24,7 +24,8 @@ class TemporaryRepository {
   const std::string& path() const { return path_; }
   /// Returns ERROR with the final name instead of the temporary name.
   Error with_file_name(Error error) const;
-  /// Syncs and renames the closed file. Fails if the final name exists and REPLACES is not set.
+  /// Syncs the file to disk and renames it. The repository must be closed. Fails if the final name
+  /// exists and REPLACES is not set.
   Result<void> move(bool replaces);
 
  private:

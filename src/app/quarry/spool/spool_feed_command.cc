@@ -151,8 +151,8 @@ class QueueFeeder {
  private:
   using Clock = std::chrono::steady_clock;
 
-  /// If space might become free, waits for a short time and returns true. Otherwise returns false.
-  /// Also returns false, and sets ERROR, after a signal.
+  /// Waits for a short time if space might become free. Returns false if the wait must not be
+  /// repeated: after any other error, after `patience_`, or after a signal. ERROR is then the reason.
   bool may_wait(Error& error, Clock::time_point since) {
     const bool is_full_disk = error.code == ErrorCode::kNoSpace;
     if (!is_full_disk && error.code != ErrorCode::kLimit) return false;
