@@ -31,8 +31,8 @@ struct PeerRunner {
   std::string host = {};  // from ProcessTable
   std::int64_t pid = 0;
   std::int64_t started = 0;
-  std::int64_t since = 0;  // start of the sync
-  std::int64_t until = 0;  // deadline of the sync
+  std::int64_t since = 0;  // start of the sync, in milliseconds since 1970
+  std::int64_t until = 0;  // deadline of the sync, likewise
 
   friend bool operator==(const PeerRunner&, const PeerRunner&) = default;
 };

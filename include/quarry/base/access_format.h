@@ -15,8 +15,8 @@
 //                                         strftime(3)
 //   %%                                    %
 //
-// These are PHP-FPM's placeholders, plus %L and %x. The format "json" writes one JSON object with the
-// values of all placeholders. The format is compiled when the configuration is read. Text from
+// These are PHP-FPM's placeholders, plus %L and %x. The format "json" writes one JSON object with
+// the values of all placeholders. The format is compiled when the configuration is read. Text from
 // clients, including quotation marks, is escaped, so that each request takes exactly one line. An
 // empty value is written as "-", except for %q and %Q.
 #pragma once

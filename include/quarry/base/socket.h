@@ -1,5 +1,5 @@
-// Socket addresses, listening sockets and connections. An address is a Unix path, or an IPv4 or IPv6
-// address with a port.
+// Socket addresses, listening sockets and connections. An address is a Unix path, or an IPv4 or
+// IPv6 address with a port.
 //
 //   /run/quarry/www.sock      a Unix socket (anything with a slash)
 //   127.0.0.1:9000            IPv4          localhost:9000 is the same

@@ -20,7 +20,8 @@ namespace quarry::base {
 /// Returns this process's environment as "NAME=value" strings.
 std::vector<std::string> own_environment();
 
-/// What happens to the descendants that a supervised program leaves behind when it exits by itself.
+/// Whether a supervised program's descendants are killed or continue when the program exits by
+/// itself.
 enum class Background { kEnds, kContinues };
 
 struct Launch {

@@ -42,8 +42,8 @@ inline bool write_all_at(int fd, std::string_view bytes, std::uint64_t offset) {
   return true;
 }
 
-/// Reads from FD at OFFSET until BUFFER is full or the file ends. Returns the number of bytes, or -1
-/// with errno set.
+/// Reads from FD at OFFSET until BUFFER is full or the file ends. Returns the number of bytes, or
+/// -1 with errno set.
 inline ssize_t read_all_at(int fd, std::span<char> buffer, std::uint64_t offset) {
   std::size_t done = 0;
   while (done < buffer.size()) {

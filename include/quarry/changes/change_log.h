@@ -1,5 +1,5 @@
 // The log of a change set, BASE/log/CSID. Several processes append whole lines to it. The log is
-// used for fast look-ups of a job's name and of its dependents.
+// used for fast lookups of a job's name and of its dependents.
 //
 //   name NAME              name of the job
 //   depends CSID           a dependency; for a rollback, a change set that it rolls back

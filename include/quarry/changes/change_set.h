@@ -6,7 +6,7 @@
 // The tarball and its job have the same name. The parts of the name never contain '_':
 //
 //   CSID_TAI_PID_HOST_PRIO_EXTRA
-//   │    │   │   │    │    └ the submitter, for people; may be empty
+//   │    │   │   │    │    └ the submitter, for humans; may be empty
 //   │    │   │   │    └ move type: RB, EM, BF or DC
 //   │    │   │   └ host that received it
 //   │    │   └ process that received it
@@ -94,7 +94,8 @@ base::UnixMillis time_of_tai64n(std::string_view label);
 /// kMaxNamePart bytes.
 std::string name_part(std::string_view text);
 
-/// The kinds of merges that fossil records: a whole branch, one check-in, or one check-in in reverse.
+/// The kinds of merges that fossil records: a whole branch, one check-in, or one check-in in
+/// reverse.
 enum class MergeKind : std::uint8_t { kMerge, kCherrypick, kBackout };
 
 /// A check-in that was merged into the check-out before the submission.

@@ -6,7 +6,7 @@
 //                        the owner of the queue has put the tarball there, NAME.submission does not
 //                        exist, and EXTRA in NAME is the submitter
 //   BASE/prequeue/ …     the job files, in one folder for each stage (job.h)
-//   BASE/log/            CSID: the log of a change set, for people and for look-ups
+//   BASE/log/            CSID: the log of a change set, for humans and for lookups
 //   BASE/ctrl/           pid files and FIFOs of the daemons (triggers.h), frozen branches, notes
 //                        between the daemons and other processes
 //

@@ -13,9 +13,10 @@
 //   prlimit                         limits for each process, and on the number of processes
 //   sh                              unpacks the tree from its standard input, then execs the gate
 //
-// All processes of the gate end with the first process of their namespace, and all its files are
-// removed with the tmpfs. Children of the execution daemon run gates from their main thread,
-// because a gate is killed when the thread that started it ends. SIGPIPE must be ignored.
+// When the first process of the namespace ends, the kernel kills all other processes of the gate.
+// The files of the gate are removed with the tmpfs. Children of the execution daemon run gates from
+// their main thread, because a gate is killed when the thread that started it ends. SIGPIPE must be
+// ignored.
 #pragma once
 
 #include <chrono>
@@ -34,7 +35,7 @@ struct GateOptions {
   std::vector<std::string> command;  // the program and its arguments; empty if there is no gate
   /// If false, the gate runs with our privileges, in a folder below /tmp.
   bool is_sandboxed = true;
-  /// User as which the gate runs. Required if we are root. Otherwise, only our own user is allowed.
+  /// The user that runs the gate. Required if we are root. Otherwise, only our own user is allowed.
   std::string user;
   /// Paths that the gate can read in addition to the system's files.
   std::vector<std::string> readable;

@@ -3,8 +3,8 @@
 //
 //   SPOOL_DIRECTORY/deliveries/DESTINATION/ID.json    the last attempt to deliver the event ID
 //
-// The files are not synced: they only inform people, and the stream keeps the events. If a file
-// cannot be written, the delivery is not recorded.
+// The files are not synced, because they are only for humans. The stream keeps the events. If a
+// file cannot be written, the delivery is not recorded.
 #pragma once
 
 #include <chrono>

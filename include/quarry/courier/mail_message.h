@@ -22,7 +22,7 @@ class MailMessage {
   void set_date(base::UnixMillis time);
   /// Sets the Message-ID. ID does not include angle brackets.
   void set_message_id(const std::string& id);
-  /// Sets a header with a text for people. The value is encoded if necessary.
+  /// Sets a header with human-readable text. The value is encoded if necessary.
   void set_header(const char* name, const std::string& value);
   /// Sets a header with a value for programs, such as an address or a URL. The value is neither
   /// folded nor encoded.

@@ -1,5 +1,5 @@
-// Figures about the delivery of logs (log_courier.h). The courier writes them to a file every second,
-// and the master and its children read them. The file contains the bytes of the struct.
+// Figures about the delivery of logs (log_courier.h). The courier writes them to a file every
+// second, and the master and its children read them. The file contains the bytes of the struct.
 #pragma once
 
 #include <array>

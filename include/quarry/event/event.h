@@ -9,8 +9,8 @@
 // events and delivers the same bytes.
 //
 // All text is UTF-8; invalid bytes are replaced by U+FFFD. Text that is too long is truncated and
-// marked. A Hook and a RepositoryWebhook are never truncated, because a truncated command or URL would
-// mean something else.
+// marked. A Hook and a RepositoryWebhook are never truncated, because a truncated command or URL
+// would mean something else.
 #pragma once
 
 #include <cstddef>
@@ -209,8 +209,8 @@ struct Redeliver {
   friend bool operator==(const Redeliver&, const Redeliver&) = default;
 };
 
-/// "repository-webhook": an event for a webhook that the repository itself contains. Such an event is
-/// never delivered to a configured destination.
+/// "repository-webhook": an event for a webhook that the repository itself contains. Such an event
+/// is never delivered to a configured destination.
 struct RepositoryWebhook {
   std::string name = {};
   std::string url = {};  // at most kMaxText bytes

@@ -29,8 +29,8 @@ struct Certificate {
   std::vector<std::string> warnings;
 };
 
-/// Reads FILES. Errors: kIo (a file cannot be read), kInvalid (a file is malformed, the key does not
-/// fit the certificate, or a certificate was not issued by the next one).
+/// Reads FILES. Errors: kIo (a file cannot be read), kInvalid (a file is malformed, the key does
+/// not fit the certificate, or a certificate was not issued by the next one).
 Result<Certificate> read_certificate(const CertificateFiles& files);
 
 }  // namespace quarry::gateway

@@ -18,9 +18,9 @@ struct MetricsPage {
 };
 
 /// Serves on LISTENER until SIGTERM or SIGQUIT. After SIGQUIT, clients that are already connected
-/// have a second for their requests. MAKE returns the page for a value of the header Accept. SIGUSR1
-/// calls REOPEN_LOG. Returns the exit code of the process: 0, or 1 if the server could not start (the
-/// reason is logged).
+/// have a second for their requests. MAKE returns the page for a value of the header Accept.
+/// SIGUSR1 calls REOPEN_LOG. Returns the exit code of the process: 0, or 1 if the server could not
+/// start (the reason is logged).
 int run_metrics(int listener, const std::function<MetricsPage(std::string_view accept)>& make,
                 const std::function<void()>& reopen_log);
 

@@ -168,8 +168,8 @@ struct Service {
   /// For services with on_request: called in the master once a second with the figures of the jobs.
   /// Optional.
   std::function<void(const scoreboard::JobFigures&)> on_jobs;
-  /// Called in the master for each message of a child, except job requests. JOB is the number of the
-  /// child's job, or 0. The messages are not trusted. Optional.
+  /// Called in the master for each message of a child, except job requests. JOB is the number of
+  /// the child's job, or 0. The messages are not trusted. Optional.
   std::function<void(std::uint32_t job, const control::Message&)> on_message;
 
   bool is_program() const { return program || on_request; }

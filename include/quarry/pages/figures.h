@@ -44,8 +44,8 @@ struct PageGauges {
 class Figures {
  public:
   /// Returns figures that start at zero, or that continue the counters in EARLIER, the
-  /// counters_fd() of the previous generation. Errors: kIo; kInvalid (EARLIER has the wrong size, or
-  /// can be resized).
+  /// counters_fd() of the previous generation. Errors: kIo; kInvalid (EARLIER has the wrong size,
+  /// or can be resized).
   static Result<std::shared_ptr<Figures>> make(base::Fd earlier = {});
 
   const PageCounters& counters() const {

@@ -1,5 +1,5 @@
-// What a push has brought: check-ins with the files that they change, moved branches and tags, and
-// other artifacts. Everything is read from indexes of the derived tables. The time depends on the
+// The contents of a push: check-ins with the files that they change, moved branches and tags, and
+// other artifacts. All data is read from indexes of the derived tables. The time depends on the
 // size of the push, but not on the size of the repository.
 //
 // The lists have limits. If a push contains more check-ins, the newest ones are listed.

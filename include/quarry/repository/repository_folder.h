@@ -39,9 +39,9 @@ struct FoundNames {
   std::vector<Error> errors;          // one for each folder that cannot be read completely
 };
 
-/// Returns the names of at most LIMIT repositories in FOLDER and its subfolders. Skips the folders of
-/// change-set queues. LINKS says what to do with symbolic links to folders. Does not check that
-/// locate() accepts the names. Codes of the errors: kDenied, kIo, kLimit (too many files).
+/// Returns the names of at most LIMIT repositories in FOLDER and its subfolders. Skips the folders
+/// of change-set queues. LINKS says what to do with symbolic links to folders. Does not check that
+/// locate() accepts the names. Error codes: kDenied, kIo, kLimit (too many files).
 FoundNames names_below(const std::filesystem::path& folder,
                        std::size_t limit = std::numeric_limits<std::size_t>::max(),
                        FolderLinks links = FolderLinks::kSkip);

@@ -37,14 +37,14 @@ using Findings = std::vector<std::string>;
 struct Verified {
   Findings faults;
   /// Number of rows, by table and class, that differ only because the artifacts were processed in
-  /// another order, for example by `fossil rebuild`. The names of tables and classes are for people
-  /// to read.
+  /// another order, for example by `fossil rebuild`. The names of tables and classes are for
+  /// display.
   std::map<std::pair<std::string, std::string>, std::size_t> order_dependent;
 };
 
 /// Checks every hash and every delta. Computes the derived tables again, and checks that the stored
-/// tables are equal to the result. Does not change the file. Starts threads. PROGRESS is called with
-/// (done, total) artifacts. If IS_INTERRUPTED returns true, fails with kIo. Both functions are
+/// tables are equal to the result. Does not change the file. Starts threads. PROGRESS is called
+/// with (done, total) artifacts. If IS_INTERRUPTED returns true, fails with kIo. Both functions are
 /// optional.
 Result<Verified> verify(const std::filesystem::path& path,
                         const std::function<void(std::size_t, std::size_t)>& progress = {},

@@ -20,8 +20,8 @@ using Mapping = std::unique_ptr<void, Unmap>;
 /// name in /proc. Errors: kIo.
 Result<base::Fd> make_memory(const char* what, std::size_t size);
 
-/// Checks MEMORY, which was made by make_memory() before a reload. Errors: kInvalid (its size is not
-/// SIZE, or it is not sealed), kIo.
+/// Checks MEMORY, which was made by make_memory() before a reload. Errors: kInvalid (its size is
+/// not SIZE, or it is not sealed), kIo.
 Result<void> check_memory(int memory, std::size_t size);
 
 /// Maps SIZE bytes of MEMORY read-only. The mapping cannot become writable later. Errors: kIo.

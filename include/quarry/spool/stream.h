@@ -10,8 +10,9 @@
 //   NAME.write.lock, NAME.read.lock
 //
 // Messages have the ids 1, 2, 3 and so on. Restarts do not reset the ids. A segment is deleted
-// after all subscriptions have settled all of its messages. The last segment is kept, because it
-// determines the next id. If the stream does not have a subscription, messages are not kept.
+// after all subscriptions have settled (delivered or given up) all of its messages. The last
+// segment is kept, because it determines the next id. If the stream does not have a subscription,
+// messages are not kept.
 #pragma once
 
 #include <cstdint>
@@ -128,8 +129,8 @@ Result<void> visit_stream(const SpoolLocation& location, const std::string& subs
                           const StreamVisitor& visitor, const Reporter& reporter,
                           base::FileSystem& files = base::FileSystem::real());
 /// Deletes the kept messages and the dead letters of the retired SUBSCRIPTION. Another process can
-/// use the stream at the same time. Errors: kBusy (SUBSCRIPTION is not retired), kNotFound, and file
-/// system errors.
+/// use the stream at the same time. Errors: kBusy (SUBSCRIPTION is not retired), kNotFound, and
+/// file system errors.
 Result<void> forget_retired(const SpoolLocation& location, const std::string& subscription,
                             const Reporter& reporter, const StreamEnvironment& environment = {});
 /// Calls VISITOR with the dead letters of SUBSCRIPTION, like visit_stream().
