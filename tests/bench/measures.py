@@ -31,8 +31,8 @@ class RawClient:
         self.buffer = bytearray(1 << 20)
 
     def exchange(self, body: bytes, content_type: str) -> tuple[int, bytes]:
-        """Sends a request. Returns the number of bytes received, including the header, and the last few thousand
-        bytes."""
+        """Sends a request. Returns the size of the reply including its header, and the last few thousand bytes of the
+        reply."""
         head = (f"POST / HTTP/1.0\r\nHost: 127.0.0.1\r\nContent-Type: {content_type}\r\n"
                 f"Content-Length: {len(body)}\r\n\r\n").encode()
         with socket.create_connection(("127.0.0.1", self.port)) as wire_:

@@ -21,7 +21,7 @@ def text(name: str, changed: int = -1) -> str:
 
 @pytest.fixture
 def hashes(fresh, fossil, tmp_path) -> SimpleNamespace:
-    """A trunk, a branch `feature` with a rename, a check-in to pick, and one on trunk to back out."""
+    """A trunk, a branch `feature` with a rename, a check-in to cherrypick, and a check-in on trunk to back out."""
     work = Checkout(fossil, fresh, tmp_path / "history")
     for name in NAMES:
         work.write(name, text(name))

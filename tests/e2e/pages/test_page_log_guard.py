@@ -18,7 +18,7 @@ from support.process import wait_until
 # copies frames.
 WRITE, CHECKPOINT, READERS = 120, 121, range(123, 128)
 CHECKPOINTS = 10
-#: Bytes that take more than 1000 frames.
+#: Number of bytes that fill more than 1000 frames.
 LONG = 5 << 20
 
 LOCK = re.compile(r"fcntl\(\d+<[^>]*/fresh\.fossil-shm>, F_SETLK, "

@@ -157,7 +157,7 @@ def test_feeder_reports_how_many_lines_it_has_discarded(spool):
     assert done.stderr.decode() == ("quarry: queue.discardmark is reached: discarding lines\n"
                                     "quarry: 12 of 20 lines were discarded: queue.discardmark was reached\n")
     assert spool("drain") == lines(1, 8)
-    # Only messages of severity 7 can be discarded now. Lines have a more important severity, so all of them are kept.
+    # Only messages of severity 7 can be discarded now. Lines have a higher severity, so all of them are kept.
     done = spool.run("feed", "--size", 10, "--discardseverity", 7, given=lines(1, 9))
     assert done.returncode == 0 and done.stderr == b""
 

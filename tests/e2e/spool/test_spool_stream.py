@@ -96,7 +96,7 @@ def test_feed_and_drain_refuse_a_stream_and_a_queue_has_no_dead_letters(stream, 
 
 
 def test_the_only_stream_of_a_folder_needs_no_filename(stream):
-    """Without --filename, such a command would show an empty queue."""
+    """Commands without --filename find the stream, and do not show an empty queue."""
     plain = Spool(stream.folder)
     assert plain.status() == stream.status() and plain.status()["messages"] == 5
     assert plain("list", "--dead", "mail") == stream("list", "--dead", "mail") != b""

@@ -23,7 +23,7 @@ from support import places, process, repofile, wire
 from support.process import wait_until
 
 KIB = 1 << 10
-#: Bytes that take more than 1000 frames. A guarded fossil does not make a checkpoint of a shorter log.
+#: Number of bytes that fill more than 1000 frames. A guarded fossil does not run a checkpoint if the log is shorter.
 LONG = 5 << 20
 
 #: A program that locks byte 121 of a log's index, as a checkpoint does. The program ends at the end of its input.

@@ -36,7 +36,7 @@ bool has(const std::string& text, std::string_view part) {
   return text.find(part) != std::string::npos;
 }
 
-/// Adds the change set NAME in queue/, or changes it if it is in STAGE.
+/// Adds the change set NAME if STAGE is queue/. Then applies CHANGE to the job in STAGE.
 void put(Queue& queue, const ChangeSetName& name, const std::function<void(Job&)>& change,
          Stage stage = Stage::kQueue) {
   if (stage == Stage::kQueue) queue.put(name);
