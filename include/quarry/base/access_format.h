@@ -11,8 +11,8 @@
 //   %n %p %P                              pool, process, its parent
 //   %{NAME}o                              a header of the reply
 //   %R %s %u %x                           client's address, status, user, operation
-//   %t %T %{FORMAT}t %{FORMAT}T           times of the request and of the line; FORMAT as for
-//                                         strftime(3)
+//   %t %{FORMAT}t                         time when the request arrived; FORMAT as for strftime(3)
+//   %T %{FORMAT}T                         time when the line is written, likewise
 //   %%                                    %
 //
 // These are PHP-FPM's placeholders, plus %L and %x. The format "json" writes one JSON object with

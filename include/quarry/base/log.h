@@ -52,7 +52,7 @@ void unblock_reopen_signal();
 /// Returns the number of lines that the log has lost since open_log(), in this process, its parent
 /// and all children.
 std::uint64_t lost_log_lines();
-/// Returns the message that LOST lines of the log WHAT were lost.
+/// Returns a message which says that the log WHAT has lost LOST lines.
 std::string lost_lines_message(std::string_view what, std::uint64_t lost);
 /// Returns the descriptor of the log. A child has to keep this descriptor open.
 int log_descriptor();

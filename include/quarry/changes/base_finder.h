@@ -28,7 +28,7 @@ class BaseFinder {
   explicit BaseFinder(std::filesystem::path repository) : path_(std::move(repository)) {}
 
   /// Returns the full hash of the base of META, or an empty string for a rollback. RECEIPT was the
-  /// last receipt at the submission. If RECEIPT is not known, names mean what they mean now.
+  /// last receipt at the submission. If RECEIPT is nullopt, names have their current meaning.
   /// Errors: kInvalid (the base or the branch does not exist, the branch is closed, or a merged
   /// check-in is already part of the base), kIo (the repository cannot be read now).
   Result<std::string> find(const Meta& meta, std::optional<std::int64_t> receipt);

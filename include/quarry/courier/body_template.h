@@ -1,5 +1,5 @@
-// Bodies of requests from a template: mustache (https://mustache.github.io/mustache.5.html) over
-// the JSON of an event.
+// Makes the body of a webhook's request from a mustache template
+// (https://mustache.github.io/mustache.5.html) and the JSON of an event.
 //
 // Partials ({{>name}}) and other delimiters ({{=<% %>=}}) are not supported. The size of a
 // template, the depth of its sections, and the work for each event are limited, so that a faulty

@@ -130,7 +130,7 @@ inline constexpr std::chrono::milliseconds kOtherTimeout{300'000};
 struct CourierOptions {
   std::string socket = "/run/quarry/courier.sock";
   std::string spool_directory = "/var/lib/quarry/courier";
-  std::string user = {};  // user to run as if the program was started as root
+  std::string user = {};  // user to run as, if started as root
   std::string group = {};
   std::string listen_owner = {};
   std::string listen_group = {};

@@ -106,8 +106,8 @@ struct Commit {
   friend bool operator==(const Commit&, const Commit&) = default;
 };
 
-/// A branch or tag that a push has moved. A hash is null if the branch or tag did not exist before,
-/// or does not exist any more.
+/// A branch or tag that a push has moved. `before` is null if the branch or tag is new, and `after`
+/// is null if it no longer exists.
 struct Ref {
   std::string kind = {};  // "branch" or "tag"
   std::string name = {};
@@ -201,7 +201,7 @@ struct Replay {
 };
 
 /// "redeliver": sent by `quarry courier redeliver`. The courier handles this event itself: it
-/// delivers an event again that it has kept for the destination.
+/// delivers an event that it has kept for the destination again.
 struct Redeliver {
   std::string destination = {};
   std::uint64_t id = 0;

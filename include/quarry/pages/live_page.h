@@ -43,8 +43,8 @@ std::string live_page_headers(bool is_of_all);
 
 /// Returns the JSON document of SNAPSHOT for the page's script. PAGES are the counters of the
 /// pool's web pages, or null for a pool without pages. Only the queues and the refusals in SOURCES
-/// are used. SELF is the child that answers; in the document this child is idle. Requests of live
-/// pages are not counted.
+/// are used. SELF is the child that answers; the document shows it as idle. Requests of live pages
+/// are not counted.
 std::string live_document(scoreboard::PoolSnapshot snapshot, const Figures* pages,
                           const ServerSources& sources, pid_t self);
 /// The current time in microseconds.

@@ -70,7 +70,7 @@ struct ServedRepositories {
   std::filesystem::path repositories;
   /// Whether to accept the user that the web server has authenticated (REMOTE_USER).
   bool trust_remote_user = false;
-  /// Whether the root of the folder is an index.
+  /// Whether the root of the folder shows an index.
   bool has_index = false;
 };
 

@@ -1,7 +1,7 @@
 // The index of a folder of repositories. It lists only repositories that anonymous visitors are
-// allowed to see. Workers make the index, because the pages process does not open repositories.
-// Each worker caches the summary of a repository until the repository's file or write-ahead log
-// changes.
+// allowed to see. Workers make the index, because the pages process does not keep repositories
+// open. Each worker caches the summary of a repository until the repository's file or write-ahead
+// log changes.
 //
 // Changes are detected with stat(2) only. Opening and closing the file itself is not safe: on
 // close, the process loses SQLite's locks on the file. If a file has changed within the last tick

@@ -48,14 +48,14 @@ class CheckIns {
   /// Checks that BRANCH exists. It can be closed. Error: kNotFound.
   Result<void> require_branch(std::string_view branch);
   /// Returns the tip that BRANCH had when RECEIPT was the last receipt. Follows first parents from
-  /// the current tip to the first check-in that no later receipt brought. Errors: the same as for
-  /// tip(), and kNotFound if the check-in does not exist.
+  /// the current tip to the first check-in that did not arrive in a later receipt. Errors: the same
+  /// as for tip(), and kNotFound if the check-in does not exist.
   Result<artifact::HashName> tip_at(std::string_view branch, std::int64_t receipt);
   /// Returns the check-in NAME, which is a hash, an unambiguous prefix of at least 6 digits, a
   /// branch or a tag. If NAME is an open branch, returns the tip that it had at RECEIPT (see
   /// tip_at()). If NAME is a closed branch or another tag, returns the latest check-in with the
-  /// tag, and ignores check-ins that later receipts brought. Errors: kNotFound, kInvalid (ambiguous
-  /// prefix).
+  /// tag, and ignores check-ins that arrived in later receipts. Errors: kNotFound, kInvalid
+  /// (ambiguous prefix).
   Result<artifact::HashName> named(std::string_view name, std::int64_t receipt = kLatestReceipt);
   /// Returns check-ins whose own manifest has a T card with TAG, latest first. Control artifacts
   /// that change the tag later have no effect on the result. Includes only check-ins that were

@@ -117,8 +117,8 @@ class Repository {
   /// Returns whether path() now refers to a different file than the open one. Uses only stat(2),
   /// because opening and closing the file releases SQLite's locks.
   bool was_replaced() const;
-  /// Returns whether a file that this process was not allowed to write when the repository was
-  /// opened is writable now. SQLite detects this only if the repository is opened again.
+  /// Returns whether this process can now write a file that it could not write when it opened the
+  /// repository. SQLite detects this only if the repository is opened again.
   bool became_writable() const;
   /// Call this function if was_replaced() returns true. Removes the -wal and -shm files if they
   /// still belong to the replaced file, because SQLite would use them with the new file.
@@ -135,9 +135,9 @@ class Repository {
   /// disk, so call it when the process is idle.
   void checkpoint();
 
-  /// Interrupts all later reads and writes after IS_OVER returns true. IS_OVER is called about once
-  /// per millisecond of work. Interrupted functions return kIo, or throw if they do not return a
-  /// Result. A commit that has begun is not interrupted. An empty IS_OVER removes the limit.
+  /// After IS_OVER has returned true, all reads and writes are interrupted. IS_OVER is called about
+  /// once per millisecond of work. Interrupted functions return kIo, or throw if they do not return
+  /// a Result. A commit that has begun is not interrupted. An empty IS_OVER removes the limit.
   void bound_by(std::function<bool()> is_over);
 
   /// Completes a file that was opened with OpenOptions::is_unfinished: syncs all commits to disk,
@@ -146,8 +146,8 @@ class Repository {
 
   /// Begins a read transaction. Does not wait for a lock.
   Result<Snapshot> snapshot();
-  /// Returns a number that changes after any possible change of the file, by this process or
-  /// another one. Use inside a Snapshot or a Receipt.
+  /// Returns a number that changes whenever this or another process might have changed the file.
+  /// Use inside a Snapshot or a Receipt.
   std::uint64_t state();
 
   // --- artifacts -------------------------------------------------------------------------------

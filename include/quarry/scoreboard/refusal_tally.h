@@ -27,7 +27,7 @@ namespace quarry::scoreboard {
 
 class RefusalTally {
  public:
-  /// Number of entries. The code has fewer different reasons.
+  /// Number of entries. The code uses fewer reasons.
   static constexpr std::size_t kMaxReasons = 32;
 
   /// Creates a tally for the process BY. Errors: kIo.
@@ -35,8 +35,8 @@ class RefusalTally {
 
   /// Returns the descriptor of the memory. The child that notes refusals needs this descriptor.
   int fd() const { return fd_.get(); }
-  /// Makes this process the noting process. This process must have the descriptor fd(). The earlier
-  /// noting process must have ended. Errors: kIo.
+  /// Makes this process the one that calls note(). It must have inherited the descriptor fd(). The
+  /// process that called note() before must have ended. Errors: kIo.
   Result<void> begin();
   /// Counts REFUSAL, with the current time. Two refusals have the same reason if their status and
   /// their text without numbers are equal. Does nothing unless begin() was called.

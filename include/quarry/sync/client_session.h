@@ -34,7 +34,7 @@ struct ClientOptions {
   bool push = false;
   /// Also sync private artifacts. The server requires the capability `x`.
   bool with_private = false;
-  /// Also sync unversioned files, in the directions of `push` and `pull` or while cloning.
+  /// Also sync unversioned files, in the directions that `push` and `pull` select, or in a clone.
   bool with_unversioned = false;
   /// Make both sides name all their artifacts, including artifacts in clusters.
   bool verily = false;

@@ -27,11 +27,10 @@ struct WorkerHandles {
   int child_accept = -1;
 };
 
-/// Serves until SIGQUIT, SIGTERM, the master's exit, or max_requests. SIGQUIT finishes the
-/// in-flight request; SIGTERM aborts that request when the worker next waits for the client.
-/// SIGUSR1 reopens the logs between two requests. A worker that is not permitted to open the logs
-/// exits, and the master starts a new one. Returns the exit code: 0, or 1 if the worker could not
-/// start (the reason is logged).
+/// Serves until SIGQUIT or SIGTERM, until the master exits, or for max_requests requests. SIGQUIT
+/// finishes the in-flight request; SIGTERM aborts that request when the worker next waits for the
+/// client. After SIGUSR1, the worker switches to the logs that the master has reopened, between two
+/// requests. Returns the exit code: 0, or 1 if the worker could not start (the reason is logged).
 int run(const WorkerOptions& options, const WorkerHandles& handles);
 
 /// Options of the process that serves a pool's status pages on a separate address. This process

@@ -51,7 +51,7 @@ TEST_CASE("every change results in another state") {
     }
     if (i % 100 == 0) writer.run("PRAGMA wal_checkpoint(TRUNCATE)");
     if (i % 150 == 0) CHECK(state_when_quiet(file) == state_when_quiet(file));
-    // If the state was not available right after the change, it is new now.
+    // If state_of() returned no state right after the change, it now returns a new one.
     if (i == 250) CHECK(seen.insert(state_when_quiet(file)).second == !state);
   }
 }
