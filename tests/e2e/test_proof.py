@@ -43,7 +43,7 @@ def test_a_generated_repository_is_the_same_for_the_same_seed(small_original, fo
 
 
 @pytest.mark.slow
-def test_the_generated_repository_holds_what_it_promises(generated_original):
+def test_the_generated_repository_has_the_documented_contents(generated_original):
     def count(sql: str) -> int:
         return repofile.value(generated_original, f"SELECT count(*) FROM {sql}")
     assert count("event WHERE type='ci'") >= 2000

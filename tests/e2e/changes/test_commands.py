@@ -112,7 +112,7 @@ def test_only_the_named_files_are_submitted(submit, checkout, fresh):
     assert len(Queue.of(fresh).names("prequeue")) == 2
 
 
-def test_what_fossil_would_not_commit_is_not_submitted(submit, checkout, fresh):
+def test_files_that_fossil_would_not_commit_are_not_submitted(submit, checkout, fresh):
     status, _, errors = submit()
     assert status == 1 and "nothing has changed" in errors
     (checkout.folder / "edited.txt").unlink()

@@ -104,7 +104,7 @@ def test_a_clone_pulls_landed_check_ins_and_updates_its_check_out(serve, fresh, 
     proof.check(clone, fossil)
 
 
-def test_rollback_is_what_a_backout_merge_of_fossil_is(fresh, fossil, tmp_path, sets):
+def test_a_rollback_equals_a_backout_merge_by_fossil(fresh, fossil, tmp_path, sets):
     first, second, third = landing.landed(
         fresh, sets.make({"a": lines(40), "b": "b\n"}), sets.make({"a": lines(40, line_5="two"), "new": "n\n", "b": None}),
         sets.make({"a": lines(40, line_5="two", line_30="three")}))

@@ -64,7 +64,7 @@ class Waiting:
         return self.fossil("cat", "a.txt", "-r", "trunk", "-R", self.repository)
 
 
-def test_a_change_set_waits_for_one_before_it_that_waits_for_an_approval(queue):
+def test_a_change_set_waits_for_an_unapproved_one_before_it(queue):
     first = queue.submit("BF", line_3="of the bug fix")
     queue.until(first, "staging")
     second = queue.submit("DC", line_15="of the change")
@@ -97,7 +97,7 @@ def test_a_change_set_far_behind_a_stopped_one_has_no_expected_time(queue):
 
 
 @pytest.mark.parametrize("base", ["", "trunk"])
-def test_a_change_set_is_merged_with_what_came_while_it_waited(queue, work, base):
+def test_a_change_set_is_merged_with_changes_that_landed_while_it_waited(queue, work, base):
     one, other = (queue.submit("BF", base, line_3=word) for word in ("of the bug fix", "of another"))
     queue.until(one, "staging")
     queue.until(other, "staging")
@@ -124,7 +124,7 @@ def test_the_base_is_the_tip_at_the_submission_even_if_no_daemon_runs(launch_idl
     assert queue.content() == text(line_3="of the change", line_15="of a colleague")
 
 
-def test_a_rollback_lists_and_rolls_back_what_landed_later_on_the_same_file(queue, quarry):
+def test_a_rollback_includes_later_changes_of_the_same_file(queue, quarry):
     ids = []
     for line in (3, 9, 15):
         ids.append(queue.submit(**{f"line_{line}": "changed"}))

@@ -324,7 +324,7 @@ def kill_at_random(server: Server, enough: threading.Event, killed: list[int]) -
                 os.kill(killed[-1], signal.SIGKILL)
 
 
-def test_ten_submit_at_once(work_place, fresh, fossil, quarry, tmp_path):
+def test_ten_users_submit_concurrently(work_place, fresh, fossil, quarry, tmp_path):
     """Several change sets form a batch. If the gate rejects the batch, only the change sets that cause the rejection
     fail."""
     launcher, _, settings = work_place

@@ -201,7 +201,7 @@ def test_wrong_password_leaves_nothing(serve, quarry, fresh, clone):
     assert files_beside(clone) == [clone.name]
 
 
-def test_what_prevents_a_clone(quarry, fresh, clone, tmp_path):
+def test_reasons_why_a_clone_fails(quarry, fresh, clone, tmp_path):
     text, folder, absent = tmp_path / "text.fossil", tmp_path / "folder.fossil", tmp_path / "absent.fossil"
     text.write_text("no repository\n" * 100)
     folder.mkdir()

@@ -32,7 +32,7 @@ def test_no_lease(small):
 
 
 @pytest.mark.parametrize("value", ["4194305 1795485741 0 0", "4194305 1795485741 4194306 9", "0 0 0 0", "7", "", "x y"])
-def test_a_row_means_what_it_means_to_fossil(small, fossil, value):
+def test_a_row_means_the_same_as_in_fossil(small, fossil, value):
     repofile.set_config(small, "backoffice", value)
     numbers, exist, _ = as_quarry_says(small)
     assert (numbers, exist) == as_fossil_says(fossil, small)

@@ -133,7 +133,7 @@ def test_without_the_right_to_write_unversioned_files_they_are_only_received(pai
     assert [row[0] for row in unversioned(checkout.repository)] == ["mine", "theirs"]
 
 
-def test_verily_sends_what_was_missed(pair, quarry, fresh, fossil):
+def test_verily_sends_artifacts_that_were_missed(pair, quarry, fresh, fossil):
     _, checkout = pair
     add(checkout, "a.txt", "a\n")
     for table in ("unsent", "unclustered"):
@@ -152,7 +152,7 @@ def test_a_user_who_may_only_read_pulls(pair, quarry, fresh, fossil, tmp_path):
     assert "pull only" in output and received(output) > 0
 
 
-def test_wrong_password_unknown_project_and_no_server_change_nothing(pair, quarry, fresh, fossil, tmp_path):
+def test_a_failed_sync_changes_nothing(pair, quarry, fresh, fossil, tmp_path):
     server, checkout = pair
     add(checkout, "a.txt", "a\n")
     other = fossil.new(tmp_path / "another-project.fossil")

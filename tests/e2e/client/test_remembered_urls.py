@@ -148,7 +148,7 @@ def test_path_over_ssh(quarry, fresh, fossil, tmp_path):
     assert remembered(theirs) == remembered(ours)
 
 
-def test_news_from_a_later_remote_reach_the_earlier_remotes(quarry, fresh, fossil, tmp_path):
+def test_artifacts_from_a_later_remote_are_sent_to_earlier_remotes(quarry, fresh, fossil, tmp_path):
     first, second, here = (repofile.copy(fresh, tmp_path / f"{name}.fossil") for name in ("first", "second", "here"))
     for name, repository in (("a", first), ("b", second)):
         repofile.set_config(here, f"sync-url:{name}", f"file://{repository}")
@@ -169,11 +169,11 @@ def test_news_from_a_later_remote_reach_the_earlier_remotes(quarry, fresh, fossi
     assert fossil("uv", "cat", "news", "-R", first) == "text\n"
 
 
-def test_what_cannot_be_read_says_why(quarry, fresh):
+def test_an_invalid_url_is_refused_with_the_reason(quarry, fresh):
     assert "two hex digits" in quarry.refused("sync", fresh, "http://127.0.0.1:1/100%")
 
 
-def test_all_remotes_are_synced_with_and_one_that_fails_keeps_no_other_from_it(launch_fossil, quarry, fresh, fossil, tmp_path):
+def test_a_remote_that_fails_does_not_prevent_syncs_with_other_remotes(launch_fossil, quarry, fresh, fossil, tmp_path):
     near, far, here = (repofile.copy(fresh, tmp_path / f"{name}.fossil") for name in ("near", "far", "here"))
     server = launch_fossil(far)
     fossil("remote", "add", "far", server.url_for("writer", "pen"), "-R", here)

@@ -102,7 +102,7 @@ def test_pages_that_are_not_confined(serve, project, fossil, outside):
 
 
 @NEEDS_LANDLOCK
-def test_an_alert_about_what_a_page_stored_is_sent_by_the_backoffice(serve, project, fossil, outside):
+def test_an_alert_about_a_post_is_sent_by_the_backoffice(serve, project, fossil, outside):
     set_up_mail(project, fossil, outside, email_send_method="pipe",
                 email_send_command=f"cat >{outside}/.$$ && mv {outside}/.$$ {outside}/$$.email")
     repofile.set_config(project, "backoffice-disable", 0)

@@ -320,7 +320,7 @@ def test_a_refused_login_counts_even_if_no_password_was_found(start, fresh, tmp_
     assert not is_held_up(Stranger(server, ELSEWHERE).ask("/login", body=b"x=y"))
 
 
-def test_a_script_that_asks_for_a_login_is_no_failure(start, fresh, tmp_path):
+def test_a_script_that_asks_for_a_login_is_not_a_failed_login(start, fresh, tmp_path):
     program = answering(tmp_path / "program", "401 Unauthorized", header='WWW-Authenticate: Basic realm="x"\r\n')
     server = serve_pages(start, fresh, {"pages.program": program, "pages.confine": "no"})
     assert {Stranger(server).ask(path).status for path in ("/ext/x", "/script-with-an-alias") * (ALLOWED + 1)} == {401}
@@ -342,7 +342,7 @@ def test_the_access_log_contains_no_password(start, fresh, tmp_path):
     wait_until(lambda: log.read_text().splitlines() == lines, "the lines")
 
 
-def test_without_a_limit_nobody_waits(start, fresh):
+def test_without_a_limit_logins_are_not_delayed(start, fresh):
     server = serve_pages(start, fresh, {"sync.login_failures": "0"})
     stranger = Stranger(server)
     for _ in range(20):

@@ -181,7 +181,7 @@ def test_a_repository_has_our_own_page_without_fossils(launch, folder):
 
 
 @pytest.mark.parametrize("pages", ["off", "fossil"])
-def test_a_page_not_found_leads_on(launch, folder, pages):
+def test_a_page_not_found_links_to_the_list(launch, folder, pages):
     """The error page is the same whether a worker or the pages process makes it."""
     server = launch(folder, settings={"index": "on", "pages": pages})
     visitor = Browser(server.port)
@@ -192,7 +192,7 @@ def test_a_page_not_found_leads_on(launch, folder, pages):
     assert link == server.url and "called one" in visitor.get("/", Accept=HTML).text
 
 
-def test_a_page_not_found_of_a_single_repository_leads_to_the_project(launch, fresh):
+def test_a_page_not_found_of_a_single_repository_links_to_the_project(launch, fresh):
     server = launch(fresh)
     page = Browser(server.port).get("/none", Accept=HTML)
     assert f'<a href="{server.url}">Home page of the project</a>' in page.text and f"fossil clone {server.url}<" in page.text

@@ -146,7 +146,7 @@ def can_trace() -> bool:
 
 
 @pytest.mark.skipif(not can_trace(), reason="strace cannot trace processes here")
-def test_pages_beside_pushes_copy_only_with_the_write_lock(serve, fresh, tmp_path):
+def test_during_pushes_pages_copy_frames_only_with_the_write_lock(serve, fresh, tmp_path):
     traces = tmp_path / "traces"
     traces.mkdir()
     # With -D the tracer is a separate process, and quarryd remains the direct child of the test.

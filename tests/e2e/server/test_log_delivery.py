@@ -230,7 +230,7 @@ def test_a_slow_receiver_delays_no_request(shipping):
         assert receiver.messages() == asked
 
 
-def test_errors_of_the_delivery_do_not_go_round_in_a_circle(shipping):
+def test_errors_of_the_delivery_do_not_cause_further_errors(shipping):
     """The receiver rejects each line of the error log. If these rejections were logged in the error log, each would
     cause another one."""
     with HttpReceiver(answer=lambda lines: 400) as receiver:

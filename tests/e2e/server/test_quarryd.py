@@ -44,7 +44,7 @@ AS_ROOT = pytest.mark.skipif(os.geteuid() != 0, reason="requires root")
 
 
 @AS_ROOT
-def test_what_belongs_to_root_is_not_served_as_root_unless_that_is_written(fresh):
+def test_files_of_root_are_served_as_root_only_with_user_root(fresh):
     address = ["--http", f"127.0.0.1:{free_port()}"]
     for path in (fresh, fresh.parent):
         for more in (["--test"], []):

@@ -139,7 +139,7 @@ def test_a_path_of_root_is_refused_at_once(quickstart, fresh):
 
 
 @pytest.mark.parametrize("arguments", [["--port", "nonsense"], ["--port"], ["--no-such-option"], ["/no/such/repository"]])
-def test_wrong_usage_is_told(quickstart, arguments):
+def test_wrong_usage_is_reported(quickstart, arguments):
     server = quickstart(*arguments)
     assert server.wait(900) not in (0, None)
     assert server.output().strip()

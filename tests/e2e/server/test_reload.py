@@ -159,7 +159,7 @@ def test_a_worker_that_does_not_finish_is_terminated_after_process_control_timeo
     held.close()
 
 
-def test_reload_and_stop_in_the_middle_of_reloads(start):
+def test_a_reload_and_a_stop_during_reloads(start):
     pool = start({"pm.max_children": 2})
     for _ in range(20):
         pool.main.send(signal.SIGUSR2)

@@ -31,7 +31,7 @@ def test_empty_and_unterminated_lines_and_any_bytes_are_messages(spool):
     assert spool("drain", "--null") == b"one\ntwo\0three\0"
 
 
-def test_following_drain_gets_lines_as_soon_as_they_were_read(spool, tmp_path):
+def test_following_drain_gets_lines_immediately(spool, tmp_path):
     out = tmp_path / "out"
     with out.open("wb") as sink:
         follower = spool.start("drain", "--follow", stdout=sink)

@@ -177,7 +177,7 @@ def test_bad_delta_whose_source_arrives_later(siege, fossil, what):
     assert contents[wire.sha3(source)] == source and contents[wire.sha3(target)] == target
 
 
-def test_the_file_is_undamaged_after_all_that(siege, fossil):
+def test_the_file_is_undamaged_after_all_attacks(siege, fossil):
     proof.check(siege.repository, fossil)
 
 

@@ -59,7 +59,7 @@ def test_files_are_synced_both_ways_and_deleted_everywhere(clones, fresh, fossil
     assert fossil("uv", "sync", "-v", "-R", one).count("uvigot") == 0, "no differences: no catalogue"
 
 
-def test_new_content_replaces_old_and_revert_restores_the_servers(clones, fresh, fossil, tmp_path):
+def test_new_content_replaces_old_and_revert_restores_the_servers_content(clones, fresh, fossil, tmp_path):
     _, one, other = clones
     add(fossil, tmp_path, one, "a", b"first")
     fossil("uv", "sync", "-R", one)
