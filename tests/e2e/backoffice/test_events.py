@@ -328,7 +328,7 @@ def test_a_pushed_user_is_published_while_another_process_holds_the_lease(fresh,
 
 @pytest.mark.parametrize("is_folder", [False, True], ids=["repository", "folder"])
 def test_events_that_the_courier_has_not_accepted_are_sent_again(fresh, start, tmp_path, is_folder):
-    """The lease is taken, so no run of all jobs can send the events."""
+    """The test itself holds the lease, so only a run without the lease can send the events."""
     socket = tmp_path / "courier.sock"
     secret = repofile.add_user(fresh, "hand", "written", "giox")
     served = {"repository": None, "repositories": fresh.parent} if is_folder else {}

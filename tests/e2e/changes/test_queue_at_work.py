@@ -141,7 +141,7 @@ def edits(count: int, base: str, choice: random.Random) -> list[Set]:
 
 def after(state: dict[str, bytes], base: dict[str, bytes], each: Set) -> dict[str, bytes]:
     """Returns the files of the branch after EACH has landed. STATE contains the files before the landing, and BASE the
-    files of its base."""
+    files of EACH's base."""
     new = dict(state)
     for name, content in each.files.items():
         if content is None:

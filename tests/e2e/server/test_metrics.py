@@ -1,5 +1,5 @@
-"""The metrics of the whole server, read by strict parsers and by a real Prometheus. Also the sample alerts and
-dashboard."""
+"""The metrics of the whole server, read by strict parsers and by a real Prometheus. The sample alerts and the sample
+dashboard are tested too."""
 
 import contextlib
 import http.client
