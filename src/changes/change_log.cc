@@ -12,7 +12,7 @@ namespace {
 
 constexpr std::size_t kMaxRead = 4 * kMaxLog;
 constexpr std::size_t kMaxLine = 4'096;
-constexpr std::size_t kHead = 4'096;  // number of bytes that are searched for the name
+constexpr std::size_t kHead = 4'096;  // bytes at the start of a log that are searched for the name
 
 std::string line_of_state(const HistoryLine& line) {
   return fmt::format("state {} {} {}\n", base::iso_millis(line.time), line.state, line.why);

@@ -16,8 +16,8 @@ namespace {
 constexpr std::array<std::string_view, kMoveTypes> kWords = {"RB", "EM", "BF", "DC"};
 
 constexpr std::size_t kLabel = 24;
-// 1970 in TAI64, as in djb's programs: 2^62, plus ten seconds, because TAI was ten seconds ahead in
-// 1970.
+// The Unix epoch in TAI64, as in djb's programs: 2^62 + 10, because these programs assume that TAI
+// was ten seconds ahead of UTC.
 constexpr std::uint64_t kUnixEpoch = (std::uint64_t{1} << 62) + 10;
 // The last second that base::UnixMillis and fossil's dates can express, in the year 9999.
 constexpr std::uint64_t kLastSecond = kUnixEpoch + 253'402'300'799;

@@ -24,8 +24,8 @@ bool leads_to(const ModelNode& from, const ModelNode& to) {
 }
 
 /// Returns the rank of NODE: its own rank, or the rank of a more urgent waiting job that depends on
-/// NODE. A passive job also lends its rank. Otherwise, NODE could wait in a lane behind a job that
-/// waits for NODE.
+/// NODE. The rank of a passive job counts too. Otherwise, NODE could wait in a lane behind a job
+/// that waits for NODE.
 Rank rank_of(const ModelNode& node) {
   Rank rank{
       .type = node.known.name.type, .tai = node.known.name.tai, .lender = node.id, .depth = 0};

@@ -44,7 +44,7 @@ std::string why_behind(const ModelLane& lane, const ModelNode& other) {
                      lane.key.first);
 }
 
-/// The landed jobs of each lane. If WILL_LAND is true, also the running jobs.
+/// The landed jobs of each lane and, if WILL_LAND is true, the running jobs.
 class Landings {
  public:
   Landings(const std::unordered_map<ChangeSetId, std::unique_ptr<ModelNode>>& nodes,

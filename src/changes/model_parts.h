@@ -35,7 +35,7 @@ struct ModelLane {
 
 struct ModelNode {
   ChangeSetId id;
-  bool is_known = false;  // false if another job refers to it but it was not added
+  bool is_known = false;  // false if other jobs refer to this job, but it was not added
   ModelJob known;
   Rank rank;
   std::vector<ModelNode*> dependencies;

@@ -60,7 +60,7 @@ Rows rows_from(Database& database, Rid first) {
   if (found.next > last) {
     found.next = 0;
   } else if (found.rows.empty()) {
-    // Skip a gap, which can be wide.
+    // Skip the unused row ids, because there can be many.
     found.next = database.first_integer("SELECT min(rid) FROM blob WHERE rid>?1", up_to);
   }
   return found;

@@ -62,8 +62,8 @@ Schema read_schema(Database& database) {
   return schema;
 }
 
-/// Returns whether COLUMN is missing. Returns false if its table is missing or is an object of
-/// another kind.
+/// Returns whether COLUMN is missing from its table. Returns false if the database does not have
+/// this table.
 bool lacks(Database& database, const Schema& schema, const Column& column) {
   const auto found = schema.find(std::string_view(column.table));
   return found != schema.end() && found->second == "table" &&

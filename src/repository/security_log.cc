@@ -147,7 +147,7 @@ Result<SecurityNews> SecurityLog::after(const SecurityMark& mark, std::size_t li
   return guarded(repository_.internals(), [&](auto& state) -> Result<SecurityNews> {
     SecurityNews news{.mark = mark, .is_at_end = true};
     // Clamp the mark to the last row. After rows are deleted, new rows can reuse their ids, and
-    // would be skipped.
+    // would otherwise be skipped.
     QUARRY_TRY_ASSIGN(const SecurityMark last, end());
     news.mark.access = std::min(news.mark.access, last.access);
     news.mark.admin = std::min(news.mark.admin, last.admin);

@@ -13,7 +13,8 @@ namespace {
 // Each query reads a row, including a payload of up to a page. Larger payloads are read later.
 // kPublicRows leaves out hidden artifacts. kAllRows is faster, and is used if there are no hidden
 // artifacts. With outdated statistics, SQLite can scan whole tables for kAllRows and kPublicRows.
-// In this case, kOneRow is used. It is a third slower than the other queries with good statistics.
+// In this case, kOneRow is used. With good statistics, kOneRow is a third slower than the other
+// queries.
 constexpr const char* kAllRows =
     "SELECT b.rid, b.uuid, b.size, s.uuid, length(b.content),"
     " CASE WHEN length(b.content)<=4096 THEN b.content END"
@@ -77,8 +78,8 @@ class StoredRows {
     return false;
   }
 
-  // After this number of consecutive unused row ids, a query finds the next row. Even if SQLite
-  // scans the whole table for this query, it is faster than looking up more ids.
+  // After this number of consecutive unused row ids, a query finds the next row. This query is
+  // faster than looking up more ids, even if SQLite scans the whole table.
   static constexpr int kWideGap = 10000;
 
   Database& database_;

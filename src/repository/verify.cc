@@ -31,7 +31,7 @@ constexpr std::size_t kMaxFindingsPerTable = 20;
 
 constexpr const char* kCopy = "the temporary copy";
 
-/// A temporary file that is deleted with its owner.
+/// A temporary file, which the destructor deletes.
 class TemporaryFile {
  public:
   TemporaryFile() {

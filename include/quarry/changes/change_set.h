@@ -43,8 +43,8 @@ inline constexpr std::size_t kMaxFiles = 20'000;               // in a change se
 inline constexpr std::size_t kMaxReferences = 1'000;           // dependencies, precursors
 inline constexpr std::size_t kMaxSections = 100;
 inline constexpr std::size_t kMaxName = 1'024;  // bytes in the name of a file, branch or user
-inline constexpr std::size_t kMaxNamePart =
-    40;  // bytes of HOST and of EXTRA in the name of a change set
+/// Maximum length of HOST, and of EXTRA, in the name of a change set, in bytes.
+inline constexpr std::size_t kMaxNamePart = 40;
 inline constexpr std::size_t kMaxComment = std::size_t{64} << 10;
 
 /// The type of a change set. Sorted by priority, highest first.
@@ -126,7 +126,7 @@ struct Meta {
   /// For a rollback: the change sets to roll back. Otherwise: the change sets that must land before
   /// this one.
   std::vector<ChangeSetId> dependencies;
-  std::string approval;  // reference to an approval; may be empty; does not approve (see job.h)
+  std::string approval;  // reference to an approval, but not an approval (see job.h); may be empty
   std::vector<ChangeSetId> precursors;
   std::string comment;
   std::string author;  // empty if the submitter is the author

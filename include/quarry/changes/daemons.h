@@ -139,7 +139,7 @@ using Report = std::function<void(const QueueOptions&, const Job&, Stage from, S
 
 struct FoundQueues {
   std::vector<QueueOptions> queues;
-  bool is_complete = true;  // false if other queues might exist, because of an error
+  bool is_complete = true;  // false if an error occurred: more queues might exist
 };
 
 struct DaemonOptions {

@@ -40,7 +40,7 @@ Result<void> explain(QueueView& view, const Directories& directories, const Rule
                      Branches frozen, base::UnixMillis now);
 
 /// Returns the change sets that a rollback of IDS rolls back or removes from the queue, in order of
-/// landing. Errors: as of Model::closure(), kLimit (too many job files), errors from file
+/// landing. Errors: kLimit (too many job files), errors from Model::closure() and file
 /// operations.
 Result<std::vector<JobLocation>> rollback_closure(const Directories& directories,
                                                   const std::vector<ChangeSetId>& ids,

@@ -1,4 +1,4 @@
-// Frozen branches: change sets for them wait until the branch is thawed.
+// Frozen branches. Change sets for a frozen branch wait until the branch is thawed.
 //
 //   BASE/ctrl/frozen   one branch per line, read by the queueing daemon
 //

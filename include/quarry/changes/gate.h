@@ -43,7 +43,7 @@ struct GateOptions {
   /// such a path are rejected.
   std::vector<std::string> hidden;
   std::chrono::milliseconds timeout{600'000};
-  std::uint64_t memory = std::uint64_t{2} << 30;  // bytes of all processes and files (0: no limit)
+  std::uint64_t memory = std::uint64_t{2} << 30;  // bytes for all processes and files; 0: no limit
   std::uint64_t disk = std::uint64_t{1} << 30;    // bytes of all files; the tmpfs is in memory
   std::uint64_t files = 200'000;                  // number of files
   std::uint64_t processes = 256;                  // including threads

@@ -36,8 +36,9 @@
 namespace quarry::changes {
 
 inline constexpr std::size_t kMaxJob = std::size_t{8} << 20;  // bytes of a job file
-inline constexpr std::size_t kMaxHistory = 1'000;  // lines; beyond that, the middle is dropped
-inline constexpr std::size_t kMaxWhy = 1'000;      // bytes
+/// Maximum number of lines in a history. If there are more, lines in the middle are removed.
+inline constexpr std::size_t kMaxHistory = 1'000;
+inline constexpr std::size_t kMaxWhy = 1'000;  // bytes
 
 /// The state of a job. word_of() returns the name of its folder.
 enum class Stage : std::uint8_t {

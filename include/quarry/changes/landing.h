@@ -15,9 +15,9 @@
 // The check-in of a change set is the same as if fossil had committed the changed files. It has a
 // full manifest (never a delta manifest), an R card if the `repo-cksum` setting is on, artifact
 // names according to `hash-policy`, and a date later than its parent's. In addition, its manifest
-// has a T card for the tag `cs-CSID`. The tag records in the same transaction that the change set
-// has landed, so the record is kept even if the files of the queue are lost. (The tag does not have
-// the prefix `sym-`, so it does not appear in lists of tags.)
+// has a T card for the tag `cs-CSID`. The tag is stored in the same transaction as the check-in. It
+// shows that the change set has landed, even if the files of the queue are lost. (The tag does not
+// have the prefix `sym-`, so it does not appear in lists of tags.)
 //
 // If a change set has a base (base_finder.h), each of its files that has changed between the base
 // and the tip is merged (merge.h). All its other files replace the files of the tip.
@@ -61,7 +61,7 @@ namespace quarry::changes {
 
 struct ChangedFile {
   std::string name;
-  Content content;         // null if the file is deleted; the target of a symbolic link
+  Content content;         // null if the file is deleted; for a symbolic link: its target
   char permission = 0;     // 'x', 'l' or 0
   std::string prior = {};  // if the file is renamed: its name in the base
 };
@@ -72,9 +72,9 @@ struct LandingOrder {
   std::string branch;
   std::string comment;
   std::string author;              // login; the user of the check-in
-  std::string submitter;           // login; empty if not a user of this repository
+  std::string submitter;           // login, or name of a local user; may be empty
   std::string address;             // address of the submitter
-  std::string base;                // as accepted by CheckIns::named(); empty for the tip
+  std::string base;                // a name for CheckIns::named(); empty for the tip
   std::vector<ChangedFile> files;  // the changed files; empty for a rollback
   std::vector<MergedCheckIn> merges = {};
   /// A landed change set. If this order is a rollback, `rolls_back` lists the change sets to roll
@@ -85,8 +85,8 @@ struct LandingOrder {
   };
   std::vector<LandedChangeSet> rolls_back;
   /// Returns the reason why the submitter is no longer allowed to land the change set, or nullopt.
-  /// Called within a snapshot. If the repository has changed, called again within the transaction
-  /// that stores the check-in. May be empty.
+  /// This function is called within a snapshot. If the repository has changed, it is called again
+  /// within the transaction that stores the check-in. May be empty.
   std::function<std::optional<std::string>()> objection = {};
 };
 
@@ -150,7 +150,7 @@ using Gate = std::function<Result<void>(const Prospect&)>;
 
 struct LandingOptions {
   std::size_t kept_contents = std::size_t{64} << 20;  // bytes
-  int attempts = 20;                                  // maximum number, if the tip keeps moving
+  int attempts = 20;                                  // maximum number of attempts
   /// Whether the gate is called again if the tip has moved after the gate accepted the check-ins.
   bool asks_gate_again = true;
 };

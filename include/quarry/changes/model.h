@@ -61,7 +61,7 @@ struct ModelJob {
   std::string held;                       // the user who holds the job, and the reason
   bool is_rolled_back = false;
   bool is_unreadable = false;  // only its name is known, because its file cannot be read
-  bool goes_alone = false;     // must not be in a batch, because an execution has failed
+  bool goes_alone = false;     // the job must run alone, because an execution has failed
   base::UnixMillis deferred_at;
   base::UnixMillis not_before;  // end of a deferral
   std::string deferral_reason;

@@ -34,7 +34,7 @@ struct JobView {
   bool is_new = false;
   /// Position among the waiting jobs, counted from 1; 0 if it is not waiting.
   std::uint64_t place = 0;
-  /// Beginning of the execution, if the job is running. Its file does not contain this time.
+  /// Beginning of the execution, if the job is running. The job file does not contain this time.
   std::optional<base::UnixMillis> began;
   /// Estimated time until the job is done, if it is not delayed.
   std::optional<std::chrono::milliseconds> expected;

@@ -19,12 +19,13 @@ struct Rules {
   std::array<bool, kMoveTypes> needs_approval{};  // by move type
   std::uint32_t max_crashes = 3;                  // a job fails at this number of crashes
   std::uint32_t max_deferrals = 10;               // a job fails if it is deferred more often
-  std::chrono::milliseconds retry_delay{5'000};   // after the first deferral; doubled each time
+  /// Delay after the first deferral. Each further deferral doubles the delay.
+  std::chrono::milliseconds retry_delay{5'000};
   std::chrono::milliseconds longest_delay{300'000};
   /// Time after which finished jobs are deleted; 0 for never.
   std::chrono::milliseconds keep = std::chrono::hours{24 * 90};
-  std::size_t max_rollback =
-      100;  // maximum number of change sets that a rollback rolls back; at most kMaxReferences
+  /// Maximum number of change sets that a rollback rolls back; at most kMaxReferences.
+  std::size_t max_rollback = 100;
 };
 
 /// Returns the data of JOB, which is in STAGE, for the model.

@@ -130,8 +130,8 @@ Result<ChangeSetContent> take_content(const std::filesystem::path& folder,
 
 /// Checks that NAME is allowed as the name of a file in a change set. It must be a simple path
 /// (artifact::is_simple_path()) of at most kMaxName bytes, in UTF-8, without control characters or
-/// backslashes. It must not be reserved by fossil in a check-out. Errors: kInvalid, kLimit, with
-/// the reason.
+/// backslashes. It must not be a name that fossil reserves in a check-out. Errors: kInvalid,
+/// kLimit, with the reason.
 Result<void> check_file_name(std::string_view name);
 /// Checks that the symbolic link NAME is allowed to point to TARGET. Errors: kInvalid, kLimit, with
 /// the reason.

@@ -41,7 +41,7 @@ struct ArrivalMark {
   std::int64_t receipt = 0;   // rcvfrom.rcvid
   std::int64_t artifact = 0;  // blob.rid of the last artifact seen in that request
   std::int64_t seen = 0;      // highest blob.rid when the mark was made; 0 if unknown
-  std::int64_t pushed = 0;    // Received::pushed has covered that request up to this blob.rid
+  std::int64_t pushed = 0;    // last blob.rid of that request that was listed in Received::pushed
   friend bool operator==(const ArrivalMark&, const ArrivalMark&) = default;
 };
 

@@ -30,9 +30,9 @@ struct BranchTip {
 /// A receipt (rcvfrom.rcvid) after all others.
 inline constexpr std::int64_t kLatestReceipt = std::numeric_limits<std::int64_t>::max();
 
-/// Renamed files: their old names with their new names.
+/// Maps the old names of renamed files to their new names.
 using Renames = std::map<std::string, std::string, std::less<>>;
-/// Returns the renames EARLIER, followed by the renames LATER.
+/// Returns the renames that result from EARLIER and then LATER.
 Renames joined(Renames earlier, Renames later);
 
 class CheckIns {

@@ -36,7 +36,7 @@ enum class FolderLinks : std::uint8_t { kSkip, kFollow };
 
 struct FoundNames {
   std::vector<RepositoryName> names;  // sorted
-  std::vector<Error> errors;          // one for each folder that cannot be read completely
+  std::vector<Error> errors;          // an error for each folder that cannot be read completely
 };
 
 /// Returns the names of at most LIMIT repositories in FOLDER and its subfolders. Skips the folders
@@ -48,7 +48,7 @@ FoundNames names_below(const std::filesystem::path& folder,
 
 struct FoundFiles {
   std::vector<std::filesystem::path> files;  // relative to the folder, sorted
-  std::vector<Error> errors;                 // one for each folder that cannot be read
+  std::vector<Error> errors;                 // an error for each folder that cannot be read
 };
 
 /// Returns all files in FOLDER and its subfolders whose names end in ".fossil", even if they cannot

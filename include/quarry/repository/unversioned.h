@@ -40,8 +40,9 @@ class UnversionedFiles {
   /// Returns all files, including deleted ones, in order of creation.
   std::vector<UnversionedFile> all();
   std::optional<UnversionedFile> find(std::string_view name);
-  /// SHA1 over `NAME YYYY-MM-DD HH:MM:SS HASH\n` of all files that are not deleted, in name order.
-  /// The result is cached until the file changes. The reference is valid until the next call.
+  /// Returns SHA1 over the lines `NAME YYYY-MM-DD HH:MM:SS HASH\n` of all files that are not
+  /// deleted, in name order. The result is cached until the file changes. The reference is valid
+  /// until the next call.
   const std::string& hash();
   /// Returns the content of the file NAME. Errors: kNotFound (the file does not exist, is deleted,
   /// or its content was never received), kCorrupt, kLimit.

@@ -49,7 +49,7 @@ using Consumer =
     std::function<Delivery(std::span<const Message> batch, const std::stop_token& stop)>;
 
 /// Receives lines for the administrator about problems with files, and about messages on disk at
-/// startup. LINE does not include a line end. Called in any thread, but only once at a time. The
+/// startup. LINE does not include a line end. Called in any thread, but never concurrently. The
 /// queue waits for the function, so the function must not call the queue.
 using Reporter = std::function<void(const std::string& line)>;
 

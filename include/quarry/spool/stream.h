@@ -96,9 +96,9 @@ class Stream {
   /// Deletes the subscription, its waiting messages and its dead letters. Errors: kNotFound, and
   /// file system errors.
   virtual Result<void> unsubscribe(const std::string& name) = 0;
-  /// Ends the subscription NAME, but keeps its waiting messages and its dead letters in files of
-  /// their own. It gets no further messages, so these files do not grow. A later subscribe()
-  /// returns the kept messages to the subscription. Errors: kNotFound, and file system errors.
+  /// Ends the subscription NAME, but keeps its waiting messages and its dead letters in separate
+  /// files. It gets no further messages, so these files do not grow. A later subscribe() returns
+  /// the kept messages to the subscription. Errors: kNotFound, and file system errors.
   virtual Result<void> retire(const std::string& name) = 0;
 
   /// Returns the statistics of all subscriptions, sorted by name.

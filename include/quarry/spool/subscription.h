@@ -31,7 +31,7 @@ using std::chrono::milliseconds;
 /// The delay before a message is retried. The delay doubles with each attempt up to a limit. A
 /// random part is subtracted, so that messages that failed together are not retried together.
 struct RetryDelay {
-  milliseconds base{1000};     // after the first attempt; at least 1 ms
+  milliseconds base{1000};     // delay after the first attempt; at least 1 ms
   milliseconds max{3600'000};  // at least `base`
 
   /// Returns the delay after attempt number ATTEMPTS, counted from 1; at least 1 ms. RANDOM, in [0,

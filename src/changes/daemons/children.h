@@ -11,11 +11,11 @@
 //   stop CSID WHY   stops a job that the child is executing; a signal follows (SIGHUP, SIGTERM)
 //   turn            gives the child the turn to land on its branch
 //
-// A child whose jobs have passed a gate asks for the turn with the line "turn", and ends it with the
-// line "turn over". Only one child has the turn of a branch. Among waiting children, the one with
-// the most urgent move type is next, then the one that has waited longest. If the branch has moved
-// since the gate ran, the child runs the gate again during its turn. Therefore, only a push by a
-// client can make this second verdict stale, and no job is overtaken again and again.
+// A child whose jobs have passed a gate asks for the turn with the line "turn", and ends it with
+// the line "turn over". Only one child has the turn of a branch. Among waiting children, the one
+// with the most urgent move type is next, then the one that has waited longest. If the branch has
+// moved since the gate ran, the child runs the gate again during its turn. Therefore, only a push
+// by a client can make the second verdict stale, and a job is not overtaken repeatedly.
 //
 // SIGUSR1 interrupts all jobs of a child. The jobs return to pending/. A child also interrupts its
 // jobs after its daemon has exited, because the next daemon can give the jobs to another child.

@@ -19,9 +19,9 @@ using std::chrono::milliseconds;
 // Limits for one turn on a fast disk. On a slow disk, a turn ends earlier, at kLongestTurn.
 constexpr std::size_t kReadAtOnce = 500;    // job files
 constexpr std::size_t kForgetAtOnce = 200;  // change sets
-constexpr std::size_t kRound = 10;          // change sets, or logs, per sync of the folders
+constexpr std::size_t kRound = 10;          // change sets, or logs, deleted per sync of the folders
 constexpr std::size_t kRoundsAtOnce = 40;
-constexpr std::int64_t kLongestTurn = 50;  // milliseconds; no new round after that
+constexpr std::int64_t kLongestTurn = 50;  // milliseconds; no round begins after this time
 constexpr std::int64_t kPause = 100;       // milliseconds between turns
 constexpr milliseconds kLongestRest = std::chrono::hours{6};  // between passes
 constexpr milliseconds kShortestRest{1'000};
@@ -48,7 +48,7 @@ Result<void> Cleaning::begin(base::UnixMillis now) {
     QUARRY_TRY_ASSIGN(auto names, context_.directories.list(stage));
     for (ChangeSetName& name : names) {
       // A job that was submitted at or after `before` is new, because it cannot have finished
-      // earlier.
+      // before that time.
       is_one_old = is_one_old || time_of_tai64n(name.tai) < pass.before;
       pass.locations.push_back({.stage = stage, .name = std::move(name)});
     }
@@ -78,9 +78,9 @@ Result<bool> Cleaning::has_job(const LogRecord& record) const {
   return stage.has_value();
 }
 
-/// Returns whether the log of ID is old and not needed. A log that does not contain a name was
-/// created by jobs that depend on a missing job. Such a log is needed as long as one of these jobs
-/// exists.
+/// Returns whether the log of ID is old and not needed. A log without a name belongs to a missing
+/// job, and was created by jobs that depend on the missing job. The log is needed as long as one of
+/// these jobs exists.
 Result<bool> Cleaning::is_orphan(const ChangeSetId& id) const {
   const ChangeLog log(context_.directories);
   QUARRY_TRY_ASSIGN(const LogRecord record, log.read(id));

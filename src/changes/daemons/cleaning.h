@@ -30,8 +30,8 @@ class Cleaning {
 
   /// Does a part of the pass. Call it after all other work. After an error, the pass ends.
   Result<void> run(Scan scan);
-  /// Returns the time at which the current pass continues. Returns nullopt if the next full scan
-  /// begins or continues a pass.
+  /// Returns the time at which the current pass continues, or nullopt if the next full scan begins
+  /// or continues a pass.
   std::optional<base::UnixMillis> next_time() const { return next_; }
   bool is_idle() const { return !next_; }
 
@@ -50,7 +50,7 @@ class Cleaning {
   /// State of a pass.
   struct Pass {
     base::UnixMillis before;             // jobs that finished at or after this time are kept
-    std::vector<ChangeSetId> logs;       // logs that seem to lack a job
+    std::vector<ChangeSetId> logs;       // logs for which no job was found
     std::vector<JobLocation> locations;  // not read yet
     Past past;
     bool is_complete = false;  // all jobs have been read

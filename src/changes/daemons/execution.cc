@@ -16,7 +16,7 @@ constexpr std::int64_t kBusyPause = 200;  // milliseconds
 const std::string kGone = "the process that executed it exited unexpectedly",
                   kStuck = "its job file could not be moved";
 
-/// Returns the first line of JOB's history after its last execution.
+/// Returns the first line of JOB's history after the last execution.
 std::vector<HistoryLine>::iterator behind_last_execution(Job& job) {
   const auto run = std::ranges::find(job.history.rbegin(), job.history.rend(),
                                      letter_of(Stage::kRun), &HistoryLine::state);
@@ -223,7 +223,8 @@ Result<bool> Execution::stop(const ChangeSetId& id, bool is_termination, const s
   return true;
 }
 
-/// Checks the gate. If the result has changed, records that the queue stops or continues.
+/// Returns whether the gate can be run. If this has changed, records that the queue has stopped or
+/// continues.
 Result<bool> Execution::can_run_gate() {
   const auto checked = context_.options.check_gate ? context_.options.check_gate() : Result<void>();
   const bool is_stopped = !checked;
@@ -263,8 +264,8 @@ Result<void> Execution::start() {
 }
 
 /// Gives turns to land. Children of the previous daemon do not ask this daemon for a turn after a
-/// reload. They finish their jobs first, so that the jobs of this daemon do not overtake them again
-/// and again.
+/// reload. They finish their jobs first, so that the jobs of this daemon do not overtake them
+/// repeatedly.
 void Execution::give_turns() {
   children_.give_turns([this](const std::string& branch) {
     return is_finishing_ || std::ranges::none_of(tracker_.open(), [&](const ChangeSetId& id) {
@@ -275,9 +276,9 @@ void Execution::give_turns() {
   });
 }
 
-/// Chooses a batch: FIRST, and jobs of the same branch that can land together with FIRST. Only
-/// ready jobs are chosen or, with takes_lines, jobs that wait only for jobs in the batch. The
-/// chosen jobs count as running from now on, although the child moves them to run/ later.
+/// Chooses a batch: FIRST, and jobs of the same branch that can land together with FIRST. Chooses
+/// only ready jobs and, with takes_lines, jobs that wait only for jobs in the batch. The chosen
+/// jobs count as running from now on, although the child moves them to run/ later.
 std::vector<ChangeSetName> Execution::take_batch(const ChangeSetId& first,
                                                  const std::vector<ChangeSetId>& ready) {
   const Model& model = tracker_.model();
@@ -324,7 +325,7 @@ Result<void> Execution::run(Scan scan) {
   return done;
 }
 
-/// Returns the time at which run() has to be called again. This time is already over if a deferred
+/// Returns the time at which run() has to be called again. This time is in the past if a deferred
 /// job has become due since jobs were last started.
 std::optional<base::UnixMillis> Execution::next_time() const {
   const auto rollback = rollback_.next_time();

@@ -18,7 +18,7 @@ void Past::add(const ModelJob& known, bool is_old) {
   // and the rollback does not land on them.
   if (known.name.type != MoveType::kRollback) node->names = known.dependencies;
   if (node->has_landed) {
-    // If two lanes have the same hash, jobs are only kept longer than necessary.
+    // If the hashes of two lanes collide, the only effect is that some jobs are kept longer.
     const std::size_t branch = std::hash<std::string>()(known.branch);
     for (const std::string& file : known.files) {
       landings_.push_back({std::hash<std::string>()(file) + 31 * branch, node.get()});
@@ -43,8 +43,8 @@ void Past::tie(Node& node) {
     if (found == nodes_.end()) continue;
     Node& other = *found->second;
     node.dependencies.push_back(&other);
-    // If the clock was set back, a job can seem to have landed before its dependency. Such a pair is
-    // not tied, because a circle of followers would never be deleted.
+    // If the clock was set back, a job can seem to have landed before its dependency. Such a pair
+    // is not linked, because a circle of followers would never be deleted.
     const bool is_before = landing_order(other) < landing_order(node);
     if (is_before && node.has_landed && other.has_landed) follow(node, other);
   }

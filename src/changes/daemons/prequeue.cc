@@ -70,8 +70,8 @@ Result<std::optional<Prequeue::Candidate>> Prequeue::take(const ChangeSetName& n
   return candidate;
 }
 
-/// Sets the branch of the rollback META, if its change sets have landed, so that the rollback waits
-/// while the branch is frozen. Error: kConflict, the change sets cannot be rolled back.
+/// If the change sets to roll back have landed, sets the branch of META, a rollback. The rollback
+/// then waits while the branch is frozen. Error: kConflict (the change sets cannot be rolled back).
 Result<void> Prequeue::aim(Meta& meta) const {
   const auto closure = rollback_closure(context_.directories, meta.dependencies,
                                         context_.options.rules.max_rollback);

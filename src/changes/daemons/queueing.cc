@@ -171,7 +171,7 @@ Result<void> Queueing::stage() {
     if (!known || known->stage != Stage::kQueue) continue;
     std::string why = tracker_.model().why_not(name.id, context_.clock.now());
     if (why.empty()) why = "ready, but too many others are pending";
-    // A rollback that has to wait is executed first when it can run, so it waits in pending/.
+    // A rollback waits in pending/, because it is executed first as soon as it can run.
     const bool is_rollback = name.type == MoveType::kRollback;
     QUARRY_TRY(move(name.id, is_rollback ? Stage::kPending : Stage::kStaging, why));
   }

@@ -59,7 +59,7 @@ Result<std::vector<ChangeSetId>> Rollback::closure_of(const Job& job) const {
   return closure;
 }
 
-/// Requests the running jobs in the list to stop. Kills jobs that take too long.
+/// Asks the running jobs in the list to stop. Kills jobs that take too long.
 void Rollback::stop_running() {
   const base::UnixMillis now = context_.clock.now();
   for (const ChangeSetId& id : lock_->job.closure) {
@@ -217,7 +217,7 @@ Result<void> Rollback::take(const Answer& answer) {
   if (!lock_) return {};
   Job& job = lock_->job;
   if (!answer.outcome) {
-    // Return the abandoned jobs to their previous stages. If the rollback is retried, it lists them
+    // Return the abandoned jobs to their previous stages. A retry of the rollback lists these jobs
     // again.
     const Step step = step_after_crash(job, answer.how, context_.options.rules);
     auto restored = restore(job);

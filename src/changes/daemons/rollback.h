@@ -36,9 +36,9 @@ class Rollback {
   /// Continues the rollback. Call this function until no rollback is in progress. After an error,
   /// the remaining steps are done at the next scan.
   Result<void> go_on();
-  /// Handles the child's answer or death.
+  /// Handles the child's answer, or its exit without an answer.
   Result<void> take(const Answer& answer);
-  /// JOB is a failed rollback. Moves the jobs that it has abandoned back to their previous stages.
+  /// Moves the abandoned jobs of JOB, a failed rollback, back to their previous stages.
   Result<void> restore(const Job& job);
   /// Returns the time at which go_on() has to be called again.
   std::optional<base::UnixMillis> next_time() const { return deadline_; }

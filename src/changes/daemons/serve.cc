@@ -77,7 +77,7 @@ class Mailbox {
       return;
     }
     if (!line.starts_with(kStop)) {
-      // The child might have been interrupted before it received its last turn.
+      // A turn that arrived after an interruption is not for this order.
       has_turn_ = false;
       return orders_.push_back(std::move(line));
     }

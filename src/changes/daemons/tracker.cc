@@ -130,8 +130,8 @@ Result<void> Tracker::scan(std::initializer_list<Stage> stages) {
       seen.insert(name.id);
       if (started_.contains(name.id)) continue;
       const ModelJob* known = model_->find(name.id);
-      // Skip jobs that are already known in this stage. Re-read jobs in queue/, because they can
-      // change without moving, and unreadable jobs.
+      // Skip jobs that are already known in this stage. However, re-read unreadable jobs, and jobs
+      // in queue/, which can change without moving.
       const bool may_have_changed = stage == Stage::kQueue || (known && known->is_unreadable);
       if (known && known->stage == stage && !may_have_changed) continue;
       QUARRY_TRY(read(stage, name));

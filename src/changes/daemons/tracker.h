@@ -28,10 +28,10 @@ class Tracker {
   void start(const ChangeSetId& id);
   /// Prevents ID from running before TIME, even if its file has an earlier time.
   void delay(const ChangeSetId& id, base::UnixMillis now, base::UnixMillis time);
-  /// Reads the jobs that are missing in the model although jobs in the model refer to them.
+  /// Reads the jobs to which jobs in the model refer, but which are missing from the model.
   Result<void> resolve();
-  /// Reads the urgent jobs in ctrl/raised that the model lacks, if they raise known jobs in
-  /// pending/.
+  /// Reads the urgent jobs in ctrl/raised that raise known jobs in pending/, unless the model
+  /// already has them.
   Result<void> read_raised();
   /// Finds the current stage of ID, which must be known.
   Result<void> locate(const ChangeSetId& id);

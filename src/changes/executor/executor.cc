@@ -184,7 +184,7 @@ class RepositoryExecutor final : public Executor {
                         std::optional<Outcome>& decided);
 
   ExecutorOptions options_;
-  TarballReaders readers_;  // created early, to fork its helper from a small process
+  TarballReaders readers_;  // created early: forking is faster while the process is small
   std::unique_ptr<repository::Repository> repository_;
   std::unique_ptr<Lander> lander_;  // lands in repository_
 };
@@ -235,7 +235,7 @@ Result<void> RepositoryExecutor::ask_gate(Items items, const Prospect& prospect,
       run_gate(options_.gate, gate_case, [&] { return stop.wanted().has_value(); });
   if (!verdict) {
     base::log(base::LogLevel::kError, "cannot run the gate: {}", verdict.error().message);
-    // If the server is to blame, the job must not fail, however long it takes to mend the server.
+    // If the server causes the error, retry without a limit, so that the job does not fail.
     const ErrorCode code = verdict.error().code;
     const bool is_servers = code == ErrorCode::kInvalid || code == ErrorCode::kDenied;
     decided = outcome(is_servers ? Verdict::kNoRoom : Verdict::kDeferred,
@@ -266,8 +266,8 @@ Result<void> RepositoryExecutor::ask_gate(Items items, const Prospect& prospect,
   return fail(ErrorCode::kDenied, verdict->reason);
 }
 
-/// Lands ITEMS together. If this fails, tries the two halves separately, so that finally only the
-/// jobs that cause the failure fail.
+/// Lands ITEMS together. If this fails, tries the two halves separately. In the end, only the jobs
+/// that cause the failure fail.
 void RepositoryExecutor::land_together(Items items, const Stop& stop, Turn& turn) {
   if (items.empty()) return;
   if (const auto wanted = stop.wanted()) return set_all(items, outcome(*wanted, "stopped"));
@@ -302,8 +302,8 @@ void RepositoryExecutor::land_together(Items items, const Stop& stop, Turn& turn
   const Items first = items.first(items.size() / 2), second = items.subspan(items.size() / 2);
   land_together(first, stop, turn);
   const Outcome& last = *first.back().outcome;
-  // Without a gate, SECOND can contain files of FIRST, so it must not overtake a deferred job. With
-  // a gate, the items do not have files in common.
+  // Without a gate, jobs in SECOND can touch the same files as jobs in FIRST, and must not overtake
+  // a deferred job. With a gate, the jobs of a batch never touch the same files.
   if (!gate && is_deferred(last)) return set_all(second, behind(last));
   land_together(second, stop, turn);
 }

@@ -10,7 +10,7 @@ namespace quarry::changes {
 
 class BoundedOutput {
  public:
-  /// Keeps up to LIMIT bytes. Uses up to twice as much memory.
+  /// Keeps up to LIMIT bytes, and uses at most 2 * LIMIT bytes of memory.
   explicit BoundedOutput(std::size_t limit) : half_(limit / 2) {}
 
   void add(std::string_view bytes);

@@ -21,8 +21,7 @@ constexpr uid_t kInnerUser = 1000;  // user id inside the sandbox
 constexpr std::uint64_t kSharedMemory = std::uint64_t{64} << 20;
 constexpr const char* kPath = "/usr/local/bin:/usr/bin:/bin:/usr/local/sbin:/usr/sbin:/sbin";
 
-/// Prevents core files. The limit is not 0, because the kernel would then still start a
-/// core_pattern program.
+/// Prevents core files. With a limit of 0, the kernel would still start a core_pattern program.
 constexpr const char* kNoCore = "--core=1";
 
 /// Folders, or symbolic links to folders in /usr on systems with a merged /usr.

@@ -74,12 +74,12 @@ void Lander::State::remember(const Prospect& prospect) {
                     .manifest = prospect.added.at(last)}));
 }
 
-/// Returns whether PROSPECT is still valid: its tip is the only open leaf of the branch, none of its
-/// change sets has landed, and their submitters are still allowed to land them. A leaf that has been
-/// pushed meanwhile makes PROSPECT invalid, even if the leaf is older than the tip: fossil would
-/// continue from the tip, but the result must not depend on when the leaf was pushed. If the
-/// repository file has not changed, no queries are made, because they take a long time if there are
-/// many branches.
+/// Returns whether PROSPECT is still valid: its tip is the only open leaf of the branch, none of
+/// its change sets has landed, and their submitters are still allowed to land them. If another leaf
+/// has been pushed, PROSPECT is invalid even if this leaf is older than the tip. Fossil would
+/// continue from the tip, but the result must not depend on the time of the push. If the repository
+/// file has not changed, no queries are made, because they take a long time if there are many
+/// branches.
 Result<bool> Lander::State::is_still_so(Receipt& receipt, const Prospect& prospect) {
   if (repository.state() == prospect.state) return true;
   repository::CheckIns check_ins(repository);

@@ -16,7 +16,7 @@ constexpr std::size_t kMarkerSize = 11;
 
 using Outcome = std::expected<std::optional<MergedFile>, MergeConflict>;
 
-/// Initializes libgit2 at the first call, until the process exits.
+/// Initializes libgit2 at the first call. libgit2 stays initialized until the process exits.
 void need_library() {
   struct Library {
     Library() {

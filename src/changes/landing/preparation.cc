@@ -66,8 +66,7 @@ Result<Prospect> Preparation::run(std::span<const LandingOrder> orders,
       prospect_.outcomes.emplace_back(*outcome);
       continue;
     }
-    // This order has failed. Remove the new contents that it has added, so that later orders do not
-    // use them.
+    // Remove the new contents of the failed order, so that later orders do not use these contents.
     for (const HashName& name : fresh_) prospect_.added.erase(name);
     LandingError error = std::move(outcome).error();
     if (!error.is_refusal()) return std::unexpected(std::move(error).error());
@@ -130,9 +129,10 @@ Attempt<CheckInPtr> Preparation::base_of(const LandingOrder& order) {
 }
 
 /// Adds to merges_ the check-ins that ORDER merges. As in fossil, omits the parent of the new
-/// check-in. However, a backout of the parent is recorded, because the client would otherwise submit
-/// it again with the next change set. Also omits merges that the branch or an earlier check-in of the prospect already
-/// contains, because another change set might have merged them since the submission.
+/// check-in. However, adds a backout of the parent, because the client would otherwise submit the
+/// backout again with the next change set. Also omits merges that the branch or an earlier check-in
+/// of the prospect already contains, because another change set might have merged them since the
+/// submission.
 Attempt<void> Preparation::find_merges(const LandingOrder& order) {
   for (const auto& [kind, sent] : order.merges) {
     // Look up the full hash, because a name with 40 digits can be a prefix of a longer hash.
@@ -154,8 +154,8 @@ Attempt<void> Preparation::find_merges(const LandingOrder& order) {
   return {};
 }
 
-/// Rolls back the change sets of ORDER, the last one first, so that each rollback finds the files
-/// as they were before the later change sets of ORDER.
+/// Rolls back the change sets of ORDER, beginning with the last one. Each rollback then finds the
+/// files without the changes of later change sets.
 Attempt<void> Preparation::roll_back(const LandingOrder& order, TreeChange& change,
                                      MergeLabels labels) {
   for (const auto& [id, submitter] : order.rolls_back | std::views::reverse) {

@@ -53,9 +53,9 @@ class Preparation {
   Prospect prospect_;
   std::optional<artifact::HashName> parent_;    // parent of the next check-in
   repository::Renames renames_;                 // renames in the check-ins of prospect_
-  std::vector<artifact::HashName> merged_;      // merged by the check-ins of prospect_
+  std::vector<artifact::HashName> merged_;      // check-ins that the check-ins of prospect_ merge
   std::vector<RolledBackCheckIn> rolled_back_;  // check-ins that the current check-in rolls back
-  std::vector<MergedCheckIn> merges_;           // for the P and Q cards of the current check-in
+  std::vector<MergedCheckIn> merges_;           // merges that the current check-in records
   std::vector<artifact::HashName> fresh_;       // artifacts that the current check-in has added
 };
 

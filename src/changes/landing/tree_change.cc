@@ -130,7 +130,7 @@ Attempt<void> TreeChange::merge_all(std::vector<FileChange> changes, const FileT
       const std::string& original = moved.at(change.prior);
       if (original != change.name) prior_names_.insert_or_assign(change.name, original);
     } else if (moved.contains(change.name)) {
-      // The renamed file had this name. This change therefore adds a new file, or changes nothing.
+      // A renamed file had this name, so the change adds a new file, or changes nothing.
       change.base = change.ours = std::nullopt;
     }
     QUARRY_TRY(merge(change, labels));

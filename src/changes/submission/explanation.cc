@@ -104,7 +104,7 @@ Result<void> Reading::read_unknown() {
 /// space.
 constexpr std::uint64_t kNoRoom = std::uint64_t{16} << 10;
 
-/// Returns the reason why the queue does not execute jobs now, or an empty string. IS_ROLLBACK is
+/// Returns the reason why the queue does not execute jobs now, or an empty string. IS_ROLLBACK says
 /// whether the job is a rollback. A queue that has stopped still executes rollbacks.
 std::string why_halted(const Directories& directories, bool is_rollback) {
   const std::string reason = stop_reason(directories);

@@ -36,7 +36,7 @@ constexpr std::uint32_t kMachine = AUDIT_ARCH_X86_64;
 #elif defined(__aarch64__)
 constexpr std::uint32_t kMachine = AUDIT_ARCH_AARCH64;
 #else
-constexpr std::uint32_t kMachine = 0;  // no filter: system calls are unknown
+constexpr std::uint32_t kMachine = 0;  // no filter: this machine's system calls are not known
 #endif
 
 /// Allowed system calls: for memory, for open files and for exiting. newfstatat is included because

@@ -9,7 +9,7 @@ namespace quarry::changes {
 
 struct Confinement {
   std::chrono::seconds processor_time{60};
-  std::size_t memory = std::size_t{512} << 20;  // bytes, in addition to the current use
+  std::size_t memory = std::size_t{512} << 20;  // bytes, in addition to the memory in use
 };
 
 /// Confines this process. Closes all files except KEPT and the standard streams, and removes all

@@ -50,7 +50,8 @@ Result<TarballWriter> TarballWriter::open(Sink sink, TarballCompression compress
   archive* out = writer.state_->writer;
   // This format allows all names, and is the same as ustar for ordinary names.
   ::archive_write_set_format_pax_restricted(out);
-  // Keeps libarchive from composing names in decomposed Unicode, which would name other files.
+  // Prevents libarchive from composing names in decomposed Unicode, because the result could be the
+  // names of other files.
   int code = ::archive_write_set_format_option(out, "pax", "hdrcharset", "BINARY");
   if (code != ARCHIVE_OK) return fail(ErrorCode::kIo, "libarchive cannot write names unchanged");
   if (compression == TarballCompression::kGzip) code = ::archive_write_add_filter_gzip(out);

@@ -16,8 +16,8 @@ LentCapabilities lent_capabilities(Database& database) {
   return lent;
 }
 
-/// `v` inherits from `developer`, and `u` from `reader`. As in fossil, `v` is applied before `u`: a
-/// `u` from `developer` takes effect, but a `v` from `reader` does not.
+/// `v` inherits from `developer`, and `u` from `reader`. As in fossil, `v` is applied before `u`:
+/// an inherited `u` takes effect, but an inherited `v` does not.
 std::string all_capabilities(std::string_view own, const LentCapabilities& lent) {
   std::string all(own);
   if (all.find('v') != std::string::npos) all += lent.developer;

@@ -12,8 +12,8 @@
 namespace quarry::repository {
 namespace {
 
-// Maximum time for which an email is deferred. An email whose due time is later than this counts as
-// due, because the clock must have been set back.
+// Maximum time for which an email is deferred. If the due time of an email is further in the
+// future, the clock must have been set back, so the email counts as due.
 constexpr MailTime kLongestDelay{24 * 3600};
 
 constexpr std::array<std::string_view, 4> kKinds{"alert", "post", "digest", "renewal"};
@@ -63,7 +63,7 @@ std::int64_t first_due(Database& database, MailTime now) {
       now.count(), (now + kLongestDelay).count());
 }
 
-/// Reads the email ID. Returns nullopt if the subscriber has opted out.
+/// Reads the email whose id is ID. Returns nullopt if the subscriber has opted out.
 std::optional<OutgoingMail> read_mail(Database& database, std::int64_t id) {
   Query row = database.query(
       "SELECT kind, code, about, token, made, attempts FROM fx_quarry_mail WHERE id=?1", id);

@@ -24,8 +24,8 @@ constexpr std::size_t kMaxDamage = 100;
 constexpr std::size_t kMaxPlanned = 200;
 constexpr std::size_t kMaxBytes = std::size_t{16} << 20;
 constexpr std::chrono::milliseconds kPlanningTime{200};
-// After this number of consecutive unused row ids, a query finds the next row. Even if SQLite scans
-// the whole table for this query, it is faster than looking up more ids.
+// After this number of consecutive unused row ids, a query finds the next row. This query is faster
+// than looking up more ids, even if SQLite scans the whole table.
 constexpr int kWideGap = 10000;
 // Time for which the write lock is held. This time is sufficient for an artifact of usual size.
 constexpr std::chrono::milliseconds kLockTime{15};

@@ -95,8 +95,7 @@ Result<std::vector<Rewriting>> Deltification::plan(Rid rid) {
   if (later.empty()) return plan;
   const auto content = sound_content(rid, *row);
   if (!content) {
-    // Skip an artifact that is waiting for its delta source or is too large, because it is not
-    // damaged.
+    // An artifact that is waiting for its delta source, or is too large, is not damaged. Skip it.
     const ErrorCode code = content.error().code;
     if (code == ErrorCode::kNotFound || code == ErrorCode::kLimit) return plan;
     return std::unexpected(content.error());
@@ -194,7 +193,7 @@ bool Deltification::is_worth_it(const Rewriting& rewriting, std::size_t delta_si
 /// artifact is a delta on RID, and each other artifact is a delta on the previous artifact. Returns
 /// nullopt if too many artifacts are deltas on RID.
 std::optional<std::vector<Rid>> Deltification::longest_chain_on(Rid rid) {
-  std::vector<std::pair<Rid, std::size_t>> found{{rid, 0}};  // with its source's index in `found`
+  std::vector<std::pair<Rid, std::size_t>> found{{rid, 0}};  // rid, index of its source
   std::size_t height = 0;
   for (std::size_t level = 0; level < found.size() && height < kLongestChain; ++height) {
     const std::size_t end = found.size();

@@ -17,7 +17,7 @@ struct Source {
   ConfigAreas area;
   std::string_view table;
   const char* rows;
-  bool leaves_out_null = false;  // if false, NULL is sent as NULL
+  bool leaves_out_null = false;  // whether columns that are NULL are left out
 };
 
 // The sources, in the order in which Fossil sends them.

@@ -18,7 +18,7 @@ std::optional<TagEntry> passed_on(std::optional<TagEntry> entry) {
 
 }  // namespace
 
-/// Called before the first class is needed. Not called if all rows are equal.
+/// Called before the first class is determined. Not called if all rows are equal.
 void OrderDependence::prepare() {
   is_prepared_ = true;
   work_.database.execute(

@@ -183,9 +183,9 @@ OrderClass OrderDependence::of_title(Rid rid, const TimelineRow& file, const Tim
   return is_comment ? OrderClass(kForumTitles) : std::nullopt;
 }
 
-/// Returns the class of a row whose column for TAG contains VALUE, or nullopt if the file's entry for
-/// TAG does not explain VALUE. A card that is processed before a document does not change the
-/// document's row. The value of a cancelled card can be shown on a check-in.
+/// Returns the class of a row whose column for TAG contains VALUE, or nullopt if the file's entry
+/// for TAG does not explain VALUE. A card that is processed before a document does not change the
+/// document's row. The row of a check-in can still have the value of a cancelled card.
 OrderClass OrderDependence::of_edit(PredefinedTag tag, Rid rid,
                                     const std::optional<std::string>& value) {
   const std::optional<TagEntry> entry = tag_in_file(tag, rid);
@@ -207,8 +207,8 @@ OrderClass OrderDependence::of_edit(PredefinedTag tag, Rid rid,
   return found ? found : OrderClass(kEdits);
 }
 
-/// FILE is the row of RID. The time in FILE must be the time in a date card of RID. If the date
-/// cards might be without effect, any time that may_be_moved_to() accepts is also allowed.
+/// FILE is the row of RID in the file. Its time must be the time in a date card of RID. If the date
+/// cards might not have taken effect, any time that may_be_moved_to() accepts is also allowed.
 OrderClass OrderDependence::of_time(Rid rid, const TimelineRow& file) {
   const std::optional<TagEntry> entry = tag_in_file(kTagDate, rid);
   const bool is_document = !work_.lineage.is_check_in(rid);
@@ -254,7 +254,7 @@ std::vector<Dated> OrderDependence::close_children(Rid rid, double day) {
 /// number of steps before the time of a close descendant. The number of steps must be at least the
 /// number of generations from RID to this descendant.
 bool OrderDependence::may_be_moved_to(Rid rid, double time) {
-  constexpr double kTolerance = 0.15;  // in steps; covers the rounding errors of all steps
+  constexpr double kTolerance = 0.15;  // in steps; allows for rounding errors
   const Manifest artifact = work_.manifests.get(rid);
   const std::optional<double> own = day_of(rid);
   if (!own) return false;

@@ -160,8 +160,8 @@ std::vector<Rid> read_deferred(Database& database) {
       " AND NOT EXISTS(SELECT 1 FROM phantom WHERE rid=u.rid)");
 }
 
-/// Returns the artifacts of the request in MARK that earlier calls have returned, but not as a part
-/// of Received::pushed.
+/// Returns the artifacts that earlier calls have returned for the request in MARK, but have not
+/// listed in Received::pushed.
 std::vector<Rid> rows_before(RepositoryState& state, const ArrivalMark& mark) {
   std::vector<ReceivedRow> rows;
   Query query = state.database.query(
@@ -181,7 +181,7 @@ std::vector<Rid> rows_before(RepositoryState& state, const ArrivalMark& mark) {
   return found;
 }
 
-/// Completes Received::pushed and the mark in BATCH, which begins after FROM.
+/// Completes Received::pushed and the mark in BATCH. FROM is the mark at which BATCH begins.
 void complete_pushes(RepositoryState& state, const ArrivalMark& from, ArrivalBatch& batch) {
   ArrivalMark& mark = batch.mark;
   const bool is_whole =
@@ -216,7 +216,7 @@ ReceivedRow read_row(Database& database, Rid rid) {
   return {query.integer(0), rid, std::string(query.text(1)), query.integer(2)};
 }
 
-/// Adds phantoms that are not deferred yet to TO.
+/// Adds to TO the phantoms that are not deferred yet.
 void add_phantoms(Database& database, std::vector<Rid>& to) {
   Query query = has_deferred(database) ? database.query(
                                              "SELECT p.rid FROM phantom AS p WHERE NOT EXISTS"

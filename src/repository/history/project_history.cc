@@ -14,7 +14,7 @@ namespace {
 // Maximum number of rows that one call skips because they are private or of another kind.
 constexpr std::size_t kMaxSkipped = 100000;
 
-// Maximum number of cards to look through to find the last one that set a tag.
+// Maximum number of cards that are searched for the last card that set a tag.
 constexpr int kCardsOfTag = 20;
 
 /// Returns the artifact on which TAG was set last, or nullopt if the tag propagates.

@@ -240,7 +240,7 @@ class PushReader {
   RepositoryState& state_;
   PushContents push_;
   std::vector<PushedRow> check_ins_;                      // oldest first
-  std::unordered_map<Rid, const std::string*> branches_;  // of the check-ins in the push
+  std::unordered_map<Rid, const std::string*> branches_;  // branches of the check-ins in the push
   std::vector<Rid> controls_;
 };
 

@@ -45,9 +45,9 @@ constexpr std::ptrdiff_t kMaxLinkDepth = 8;
 
 /// Reads FOLDER and its subfolders. LINKS says whether to follow symbolic links to folders. Calls
 /// ENTERS with the path of each subfolder, and reads the subfolder if ENTERS returns true. Calls
-/// FOUND with the path of each file whose name ends in kSuffix, except kSuffix itself: this is the
-/// name of fossil's settings in a user's home folder. Calls FAILED with an error for each folder that
-/// cannot be read. The paths that ENTERS and FOUND get are relative to FOLDER.
+/// FOUND with the path of each file whose name ends in kSuffix. Leaves out a file with only kSuffix
+/// as its name, which holds fossil's settings in a user's home folder. Calls FAILED with an error
+/// for each folder that cannot be read. The paths that ENTERS and FOUND get are relative to FOLDER.
 template <typename Enters, typename Found, typename Failed>
 void walk(const std::filesystem::path& folder, FolderLinks links, Enters&& enters, Found&& found,
           Failed&& failed) {

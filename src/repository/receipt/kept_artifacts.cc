@@ -32,7 +32,7 @@ using WalkedArtifact = ArtifactWalk::Artifact;
 struct Examined {
   std::mutex mutex;
   std::vector<std::pair<Rid, StructuralType>> structural;
-  std::vector<Rid> doubtful;                   // must be checked with database queries
+  std::vector<Rid> doubtful;                   // artifacts to check with database queries
   std::optional<std::pair<Rid, Error>> wrong;  // the bad artifact with the lowest rid
 
   void is_wrong(const WalkedArtifact& row, ErrorCode code, std::string_view why) {

@@ -13,7 +13,7 @@ using artifact::HashName;
 namespace {
 
 constexpr std::size_t kClusterAt = 100;    // minimum number of unclustered artifacts
-constexpr std::size_t kClusterSize = 800;  // names per cluster, if more names remain
+constexpr std::size_t kClusterSize = 800;  // names per cluster, except in the last cluster
 
 }  // namespace
 

@@ -27,8 +27,8 @@ std::int64_t copy_database(Database& from, Database& to, const CopyWatch& watch)
     sqlite3_backup* handle;
     ~Backup() { sqlite3_backup_finish(handle); }
   };
-  // Begin a read transaction. Without it, the copy would start again after each commit of another
-  // process.
+  // Begin a read transaction, because otherwise the copy would start again after each commit of
+  // another process.
   from.execute("BEGIN; SELECT count(*) FROM sqlite_schema");
   const std::int64_t page_size = from.first_integer("PRAGMA page_size");
   std::int64_t pages = 0;
@@ -64,8 +64,8 @@ std::int64_t copy_to_file(Database& from, const std::filesystem::path& path,
     size = copy_database(from, copy, watch);
   }
   // If FROM is in WAL mode, the copy is in WAL mode too. Leave this mode, because a reader would
-  // have to create files in the copy's folder. In exclusive mode, SQLite does not create and map a
-  // -shm file. On a full disk, access to this mapping would kill the process.
+  // have to create files in the copy's folder. Use exclusive mode, in which SQLite does not map a
+  // -shm file: on a full disk, access to the mapping would kill the process.
   Database copy(path, Database::Mode::kReadWrite, timeout);
   copy.execute("PRAGMA locking_mode=EXCLUSIVE; PRAGMA synchronous=OFF; PRAGMA journal_mode=OFF");
   return size;

@@ -1,5 +1,5 @@
-// The files of SQLite's write-ahead log next to a repository: -wal and -shm. If their mode is not
-// the mode of the repository, this process cannot write to the repository.
+// The files of SQLite's write-ahead log next to a repository: -wal and -shm. If their mode differs
+// from the mode of the repository, this process might not be able to write to the repository.
 #pragma once
 
 #include <sys/types.h>

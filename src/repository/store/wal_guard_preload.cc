@@ -1,9 +1,9 @@
 // A library that is preloaded into each `fossil` process that we start (base/fossil_environment.h).
-// Fossil has its own SQLite. The library wraps fcntl(2) so that this SQLite keeps the two WAL rules
-// (wal_lock_rules.h).
+// Fossil has its own SQLite. The library wraps fcntl(2) to make Fossil's SQLite keep the two WAL
+// rules (wal_lock_rules.h).
 //
 // Fossil requests a checkpoint after each commit. Because of rule (a), a checkpoint holds the write
-// lock, and a page of another fossil process fails if its first write finds this lock. Therefore,
+// lock. If another fossil process begins to write at that time, its page request fails. Therefore,
 // the library refuses checkpoints of short logs.
 //
 // The library affects only exclusive locks on bytes 120 to 127 of files whose names end in "-shm".

@@ -128,7 +128,7 @@ bool DeliveryWorkers::wants_more(const Worker& self) const {
          !state_.is_closing && !self.is_retired && !self.is_left;
 }
 
-/// Waits for enough messages. After the timeout, takes the available messages.
+/// Waits for enough messages or until the timeout, and then delivers the available messages.
 void DeliveryWorkers::wait_for_more(Lock& lock, Worker& self) {
   ++gathering_;
   state_.pause.wait_until(lock, after(state_.setup.options.min_dequeue_batch_timeout),
@@ -218,7 +218,7 @@ void DeliveryWorkers::discard_queued(Batch& batch, std::uint64_t full) {
   state_.room.notify_all();
 }
 
-/// Delivers one batch. Messages that the consumer does not accept are rolled back. A retired worker
+/// Delivers one batch. Messages that the consumer does not accept are put back. A retired worker
 /// keeps such messages and tries again, because later messages might already be on disk.
 void DeliveryWorkers::deliver(Lock& lock, Worker& self) {
   const std::uint64_t full = state_.fullness();

@@ -12,7 +12,7 @@ namespace {
 
 /// Delay after a disk error.
 constexpr std::chrono::seconds kNextDiskTry{1};
-/// Minimum number of messages per move to disk, unless fewer can be moved.
+/// Maximum number of messages per move to disk, unless queue.dequeuebatchsize is larger.
 constexpr std::size_t kShuffled = 1024;
 /// Number of attempts to create the disk queue at shutdown, and the delay between attempts.
 constexpr int kMaxOpenings = 3;
@@ -66,8 +66,8 @@ void DiskAssistance::start() {
   worker_.advise(1);
 }
 
-/// Starts the worker that moves messages (the shuffler) if the mode is on and the worker does not
-/// run.
+/// Starts the worker that moves messages (the shuffler) if the mode is on and the worker is not
+/// running.
 void DiskAssistance::start_worker() {
   if (state_.is_assisted && worker_.alive() == 0) worker_.advise(1);
 }

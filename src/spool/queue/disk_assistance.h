@@ -102,7 +102,7 @@ class DiskAssistance {
   bool has_files_ = false;   // found at the start, but not opened yet
   bool has_failed_ = false;  // the disk is unusable; already reported
   std::optional<Error> disk_is_gone_;
-  TimePoint next_try_{};     // time of the next try after a failure
+  TimePoint next_try_{};     // time of the next attempt after a failure
   bool is_refused_ = false;  // the disk rejects messages although its queue is empty
   bool is_held_ = false;     // the low watermark was reached
   std::uint64_t lost_ = 0;

@@ -44,8 +44,8 @@ class DiskStore final : public Store {
   /// If all messages of the last segment were delivered, removes the segment, even if it is not
   /// full. Must not run concurrently with push(). Returns whether this has freed space.
   bool make_room();
-  /// Only one position can be stored. Therefore, moves returned messages to the end if messages
-  /// after them are settled. The order changes, but messages are not duplicated. Call it only at
+  /// Moves returned messages to the end if messages after them are settled, because only one
+  /// position can be stored. The order changes, but messages are not duplicated. Call it only at
   /// shutdown, and not concurrently with other functions. Errors: file system errors.
   Result<void> close_gaps();
   /// Stores the position before the first unsettled message.

@@ -12,7 +12,7 @@
 namespace quarry::spool {
 namespace {
 
-// More than the memory of a machine can hold, but small enough that sums do not overflow.
+// More messages than the memory of a machine can hold, but few enough that sums do not overflow.
 constexpr std::int64_t kMaxMessages = 1'000'000'000;
 constexpr std::int64_t kMaxMilliseconds = 1'000'000'000'000;
 

@@ -95,8 +95,8 @@ Message message_of(const RecordView& record) {
   return {.content = std::string(record.content), .severity = record.severity};
 }
 
-/// Returns the messages after the first damage. If IS_AFTER, also returns the messages before the
-/// damage.
+/// Returns the messages after the first damage. If IS_AFTER is set, also returns the messages
+/// before the damage.
 std::vector<Message> after_damage(Remains& remains, const SegmentHeader& header, bool is_after) {
   std::vector<Message> messages;
   const std::string_view bytes = remains.bytes;

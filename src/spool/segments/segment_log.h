@@ -27,9 +27,9 @@ namespace quarry::spool {
 class SegmentLog {
  public:
   struct Limits {
-    std::uint64_t file_size =
-        UINT64_MAX;                // maximum size of a segment in bytes, except its last message
-    std::uint64_t disk_space = 0;  // size of all segments in bytes; 0: no limit
+    /// Maximum size of a segment in bytes. The last message of a segment can exceed the limit.
+    std::uint64_t file_size = UINT64_MAX;
+    std::uint64_t disk_space = 0;  // maximum size of all segments in bytes; 0: no limit
   };
   SegmentLog(SpoolFiles files, Reporter reporter, Limits limits)
       : files_(std::move(files)), reporter_(std::move(reporter)), limits_(limits) {}

@@ -57,7 +57,7 @@ Result<bool> SegmentReader::open_next() {
   const auto next = std::ranges::upper_bound(numbers, position_.segment);
   if (next == numbers.end()) return false;
   auto opened = files_.system().open(files_.segment(*next), FileUse::kRead);
-  // The reader of the queue has just removed the segment, so try the next segment.
+  // If the reader of the queue has just removed the segment, try the next one.
   if (!opened && opened.error().code == ErrorCode::kNotFound) return open_next();
   if (!opened) return std::unexpected(opened.error());
   file_ = std::move(*opened);
@@ -100,9 +100,9 @@ Result<bool> SegmentReader::read_header() {
     return false;
   }
   if (position_.sequence != 0) {
-    // If messages are missing between two consecutive segments, the previous one is damaged. If
-    // segments in between are missing, report the last of these, because the previous segment might
-    // be undamaged.
+    // If messages are missing between two segments with consecutive numbers, the first segment is
+    // damaged. If segments between them are missing, report the last missing segment, because the
+    // first segment might be undamaged.
     const bool is_next = position_.segment == before_ + 1;
     give_up_until(header->first, is_next ? before_ : position_.segment - 1);
   }

@@ -253,7 +253,7 @@ Result<std::shared_ptr<Subscription>> StreamCore::subscribe(const std::string& n
   subscription->set_options(options);
   QUARRY_TRY_ASSIGN(const auto kept, DeadLetters::open(kept_messages_of(options_.location, name),
                                                        reporter_, environment_));
-  // After an error, the rest stays in the files until the next call.
+  // After an error, the remaining messages stay in the files until the next call.
   if (const auto done = subscription->restore(*kept); !done) reporter_(done.error().message);
   return subscription;
 }

@@ -23,10 +23,10 @@ namespace quarry::spool {
 
 class StreamLog {
  public:
-  /// Opens the segments in FILES. append() then continues after the last existing message and after
-  /// the last read position of SUBSCRIPTIONS (the keys are names). If a crash of the machine has
-  /// lost messages that a subscription had read, their ids must not be reused. Errors: file system
-  /// errors.
+  /// Opens the segments in FILES. append() then continues after the last existing message, or after
+  /// the last read position of SUBSCRIPTIONS (by name) if that is later. If a crash of the machine
+  /// has lost messages that a subscription had read, their ids must not be reused. Errors: file
+  /// system errors.
   static Result<std::unique_ptr<StreamLog>> open(
       const SpoolFiles& files, const StreamOptions& options, const Reporter& reporter,
       const std::map<std::string, SubscriptionState>& subscriptions);

@@ -39,7 +39,7 @@ Result<std::uint64_t> count_dead_letters(const SpoolFiles& files, const std::str
   return count;
 }
 
-/// Calls VISITOR with the messages in the stream at LETTERS, if it exists.
+/// Calls VISITOR with the messages in the stream at LETTERS, if this stream exists.
 Result<void> visit_letters(const SpoolLocation& letters, const StreamVisitor& visitor,
                            const Reporter& reporter, base::FileSystem& files) {
   QUARRY_TRY_ASSIGN(const bool is_there, is_stream(letters, files));
@@ -79,8 +79,8 @@ Result<SubscriptionStatistics> read_statistics(const SpoolFiles& files,
       },
       kSilent, files.system()));
   if (first) figures.oldest = first->taken_at;
-  // Recompute the number of waiting messages from the first one. The journal does not record that
-  // the subscription has passed messages that were returned to another subscription.
+  // Count from the first waiting message, because the journal does not record that the subscription
+  // has passed messages that were returned to another subscription.
   if (state.open().empty()) {
     figures.waiting = first ? end - std::min(end, first->sequence) : 0;
   }

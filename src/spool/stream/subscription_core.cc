@@ -364,7 +364,8 @@ Result<void> SubscriptionCore::restore(DeadLetters& kept) {
   return kept.remove();
 }
 
-/// Ends the subscription. The caller must have removed or moved its messages before.
+/// Ends the subscription. The caller must already have removed or moved the subscription's
+/// messages.
 Result<void> SubscriptionCore::remove_journal() {
   QUARRY_TRY(setup_.journal->remove());
   setup_.log.forget(name());

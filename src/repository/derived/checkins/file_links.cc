@@ -50,8 +50,8 @@ std::optional<FileSet> FileLinks::file_set(Rid rid) {
 
 namespace {
 
-/// A difference between two file lists. A hash is empty if the file does not exist in the list of
-/// that side. The views point into the cards.
+/// A difference between two file lists. If the file does not exist in one of the lists, the hash
+/// for that list is empty. The views point into the cards.
 struct FileChange {
   std::string_view from, to, name, prior;
   int permission;

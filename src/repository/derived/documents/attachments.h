@@ -17,7 +17,7 @@ namespace quarry::repository {
 
 class Attachments {
  public:
-  /// In the timeline row of an attachment, the values that depend on the attachment's target.
+  /// The values in an attachment's timeline row that depend on the attachment's target.
   struct AttachmentEvent {
     char type;
     std::string comment;

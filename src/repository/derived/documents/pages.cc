@@ -117,7 +117,7 @@ void Pages::refresh_technote(std::int64_t tag) {
     }
     const Manifest note = work_.manifests.get(rid);
     if (!note || note->type != StructuralType::kTechnote) continue;
-    // Pass the comment as the title: fossil crashes when a search finds a technote without one.
+    // Pass the comment as the title: fossil crashes when a search finds a technote without a title.
     events_.touch_search('e', rid, note->comment);
     events_.put_event(
         rid, *note,

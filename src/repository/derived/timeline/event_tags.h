@@ -14,8 +14,8 @@
 
 namespace quarry::repository {
 
-/// A tag that changes the comment, user or date of a check-in. Only a tag that is set on the
-/// check-in itself does so, not an inherited tag.
+/// A tag that changes the comment, user or date of a check-in. An inherited tag does not change
+/// them.
 struct OwnTag {
   std::optional<std::string> value;  // nullopt if the tag was cancelled
   double day;

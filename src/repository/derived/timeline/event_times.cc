@@ -2,11 +2,12 @@
 // same time, the parent is shown 25 ms before the child, so that the timeline is in order.
 //
 // Fossil adjusts times in at most 30 rounds. Each round processes all check-ins that have a close
-// child: a child that is dated less than two seconds after the check-in. In each round, a parent
-// that is not before its child is moved to 25 ms before the child. Then all parents read the times
-// of their children again. If a parent has several close children, this module uses the earliest
-// child, and fossil uses the child that was compared last. The result for a check-in depends only
-// on its chain of close children, so the result is computed from this chain.
+// child: a child that is dated before the check-in, or less than two seconds after it. In each
+// round, a parent that has the time of its child, or is less than two seconds later, is moved to 25
+// ms before the child. Then all parents read the times of their children again. If a parent has
+// several close children, this module uses the earliest child, and fossil uses the child that was
+// compared last. The result for a check-in depends only on its chain of close children, so the
+// result is computed from this chain.
 //
 // Artifacts of other kinds are included if they are parents of check-ins. Their time is the time of
 // the D card, even for technotes.

@@ -16,7 +16,8 @@
 
 namespace quarry::repository {
 
-/// A child is close to its parent if it is dated less than this many days after the parent.
+/// A child is close to its parent if it is dated before the parent, or less than this number of
+/// days after the parent.
 constexpr double kCloseTimes = 2.0 / 86400.0;
 /// A parent is shown kTimeStep (in days) before a close child, and is moved at most kTimeRounds
 /// times.
