@@ -16,7 +16,7 @@ namespace {
 
 constexpr std::string_view kPrefix = "moved.";
 constexpr std::size_t kMaxNote = 512;
-constexpr std::size_t kMaxMoves = 1'000;  // maximum number read in one call
+constexpr std::size_t kMaxMoves = 1'000;  // maximum number of moves that one call reads
 
 struct Note {
   std::string file;

@@ -77,7 +77,7 @@ std::string_view next_message(std::string_view& rest) {
   std::vector<int> kept = {pipe};
   kept.insert(kept.end(), tarballs.begin(), tarballs.end());
   kept.insert(kept.end(), contents.begin(), contents.end());
-  const Utf8Locale locale;  // confine() prevents opening the locale's files
+  const Utf8Locale locale;  // before confine(), which prevents opening the locale's files
   const bool is_confined = confine(kept, {});
   const auto refused = fail_errno("cannot sandbox the tarball reader");
   for (std::size_t i = 0; i < tarballs.size(); ++i) {

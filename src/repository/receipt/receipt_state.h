@@ -53,7 +53,8 @@ struct Receipt::State {
                 Rid source, bool is_private);
   Rid store_content(Rid rid, const Arrival& arrival, Content content, std::string_view stored,
                     Rid source);
-  /// Makes a private artifact public. For a check-in, also makes the files that it changed public.
+  /// Makes a private artifact public. If it is a check-in, the files that it changed become public
+  /// too.
   void publish(Rid rid);
   void became_available(Rid rid, const Content& content);
   void resolve_waiting(Rid rid);

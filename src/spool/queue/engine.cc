@@ -58,9 +58,9 @@ ShufflerState Engine::shuffler_state() const {
 // A queue without a disk continues to deliver for queue.timeoutshutdown. A disk-assisted queue
 // stops delivery, and moves all its messages to the disk queue: its high and low watermarks become
 // 1 and 0. The time limit for these moves is also queue.timeoutshutdown, or none with
-// queue.saveonshutdown. Running consumers get queue.timeoutactioncompletion to finish, then a
-// request to stop, and then queue.timeoutactioncompletion once more. Consumers that still run are
-// abandoned, and their messages count as not delivered.
+// queue.saveonshutdown. Running consumers have queue.timeoutactioncompletion to finish. Then they
+// are asked to stop, and have the same time once more. Consumers that still run are abandoned, and
+// their messages count as not delivered.
 
 Ending Engine::shut_down() {
   Lock lock(state_.mutex);

@@ -157,7 +157,7 @@ void Intake::messages_came() {
   if (!assistance_.messages_came()) workers_.advise();
 }
 
-/// Writes the rest of ONE's messages. Returns false if the disk is full.
+/// Writes the remaining messages of ONE. Returns false if the disk is full.
 bool Intake::write(Waiting& one) {
   Error error;
   one.taken += state_.store->push(one.messages.subspan(one.taken), &error);
