@@ -30,7 +30,7 @@ std::filesystem::path hooks_directory(const courier::CourierOptions& options);
 std::filesystem::path logs_directory(const courier::CourierOptions& options);
 /// Returns the name of POOL as a part of file names.
 std::string file_name_of_pool(const std::string& pool);
-/// Returns the socket on which the courier that runs POOL's hooks accepts events.
+/// Returns the path of the socket of the courier that runs POOL's hooks.
 std::string hooks_socket(const courier::CourierOptions& options, const std::string& pool);
 /// Returns whether CONFIG has a courier that runs the hooks of repositories.
 bool runs_hooks(const master::Config& config);

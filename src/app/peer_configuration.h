@@ -36,7 +36,7 @@ struct ConfiguredPeer {
   backoffice::PeerOptions options;
   std::string pool;
   std::filesystem::path file;
-  /// If IS_SERVED, the name of the repository in the pool, or "" if it is the only one.
+  /// If `is_served`, the name of the repository in the pool, or "" if the pool serves one file.
   std::string name;
   bool is_served = false;
   std::uint32_t number =

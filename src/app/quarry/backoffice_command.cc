@@ -76,7 +76,7 @@ std::string served_name(const BackofficeArguments& arguments, const std::filesys
   return path.lexically_relative(arguments.files.front()).replace_extension().string();
 }
 
-/// Returns how to publish to the courier that listens on SOCKET.
+/// Returns the options for sending events to the courier that listens on SOCKET.
 backoffice::PublishOptions publish_options(const BackofficeArguments& arguments,
                                            const repository::Repository& repository,
                                            const std::string& socket) {

@@ -130,7 +130,7 @@ Result<Server> server_of(const std::string& config, const std::filesystem::path&
 /// Answers requests for a single repository or a folder of repositories.
 class Service {
  public:
-  /// IS_FOLDER is whether the path of ARGUMENTS is a folder.
+  /// IS_FOLDER: whether ARGUMENTS.path is a folder.
   Service(const HttpArguments& arguments, bool is_folder)
       : path_(arguments.path), config_(arguments.config), is_folder_(is_folder) {
     options_.all_rights = arguments.is_trusted;

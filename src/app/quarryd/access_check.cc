@@ -159,7 +159,7 @@ class AccessCheck {
     }
   }
 
-  /// Checks that REMOTE exists. Its URL must be one for http or https, as in `quarry peer run`.
+  /// Checks that REMOTE exists and has an http or https URL, as `quarry peer run` requires.
   void check_remote(const NeededRemote& remote) {
     if (!repository_errors(remote.repository, "").empty()) return;  // which is reported
     const auto file = repository::Repository::open(remote.repository);

@@ -105,7 +105,7 @@ Result<bool> has_symbolic_links(const Checkout& checkout) {
   return value == "on" || value == "1" || value == "yes" || value == "true";
 }
 
-/// Returns the name in the repository of the file PATH. ROOT is the root of the check-out.
+/// Returns the name that the file PATH has in the repository. ROOT is the root of the check-out.
 Result<std::string> name_below(const fs::path& root, const fs::path& path) {
   std::string name = path.lexically_relative(root).generic_string();
   while (name.ends_with('/')) name.pop_back();

@@ -37,7 +37,7 @@ json object_in(const json& document, const char* name) {
   return at != document.end() && at->is_object() ? *at : json::object();
 }
 
-/// Returns the member NAME, a time, in a form for people.
+/// Returns the member NAME, a time, in a readable form.
 std::string time_in(const json& document, const char* name) {
   std::string text = text_in(document, name).substr(0, std::string("2026-01-02T03:04:05").size());
   if (const std::size_t at = text.find('T'); at != std::string::npos) text[at] = ' ';

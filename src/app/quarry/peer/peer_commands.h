@@ -13,7 +13,7 @@
 
 namespace quarry::app {
 
-/// The arguments with which the server starts a sync of a repository with a peer.
+/// The arguments of `quarry peer run`, which the server starts to sync a repository with a peer.
 struct PeerRunArguments {
   std::string file;
   backoffice::PeerOptions peer;
