@@ -1,5 +1,5 @@
-// Checks the files of repositories. Runs in a process that has become the user of a pool's
-// children.
+// Checks the files of repositories. The checks run in a process that has become the user of a
+// pool's children.
 #pragma once
 
 #include <filesystem>

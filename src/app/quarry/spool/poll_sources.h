@@ -19,7 +19,7 @@
 
 namespace quarry::app {
 
-/// The signals that end a command with threads. A signal handler (see interruption.h) is not
+/// The signals that end a multithreaded command. A signal handler (see interruption.h) is not
 /// sufficient, because the kernel might deliver the signal to a thread that is not waiting.
 class StopSignals {
  public:
