@@ -91,7 +91,7 @@ struct ViewOptions {
 inline constexpr std::size_t kMaxViewed = 2'000;
 
 /// Returns a view of the queue in DIRECTORIES. The view is empty if the queue was never used.
-/// Passes on errors of file operations.
+/// Passes on errors from file operations.
 Result<QueueView> view_queue(const Directories& directories, const ViewOptions& options);
 /// Returns a view of the change set at LOCATION. Errors: kNotFound, errors from file operations.
 Result<JobView> view_job(const Directories& directories, const JobLocation& location);

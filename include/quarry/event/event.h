@@ -201,7 +201,7 @@ struct Replay {
 };
 
 /// "redeliver": sent by `quarry courier redeliver`. The courier handles this event itself: it
-/// delivers an event that it has kept for the destination again.
+/// redelivers an event that it has kept for the destination.
 struct Redeliver {
   std::string destination = {};
   std::uint64_t id = 0;

@@ -1,4 +1,5 @@
-"""The disk is full at each step. Change sets stay intact in their folder, show the reason, and continue when space is
+"""The disk becomes full at each step of the queue. Change sets stay intact in their folder, show the reason, and
+continue when space is
 available."""
 
 import contextlib
