@@ -1,6 +1,5 @@
 """The disk becomes full at each step of the queue. Change sets stay intact in their folder, show the reason, and
-continue when space is
-available."""
+continue when space is available."""
 
 import contextlib
 import errno
