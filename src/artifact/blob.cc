@@ -21,7 +21,7 @@ struct FreeDecompressor {
   void operator()(libdeflate_decompressor* d) const { libdeflate_free_decompressor(d); }
 };
 
-// Compressors contain large tables, so each thread creates them only once.
+// A compressor contains large tables, so each thread creates only one for each level.
 template <int kLevel>
 libdeflate_compressor* compressor() {
   thread_local const std::unique_ptr<libdeflate_compressor, FreeCompressor> instance(

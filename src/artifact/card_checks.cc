@@ -11,7 +11,7 @@ namespace {
 
 constexpr std::size_t kMaxWikiTitle = 100;
 
-/// Returns whether TEXT equals LOWER after conversion to lower case.
+/// Returns whether TEXT, converted to lower case, equals LOWER.
 bool equals_lower(std::string_view text, std::string_view lower) {
   return std::ranges::equal(text, lower, {}, base::ascii_lower);
 }
@@ -30,7 +30,7 @@ bool is_wiki_title(std::string_view title) {
 }
 
 bool is_checkout_database(std::string_view name) {
-  name.remove_prefix(name.rfind('/') + 1);  // no slash: npos + 1 is 0
+  name.remove_prefix(name.rfind('/') + 1);  // without a slash: npos + 1 is 0
   for (const std::string_view database : {"_fossil_", ".fslckout"}) {
     if (!equals_lower(name.substr(0, database.size()), database)) continue;
     const std::string_view suffix = name.substr(database.size());

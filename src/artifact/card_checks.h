@@ -15,8 +15,9 @@ bool is_hash(std::string_view text);
 /// and only single spaces between other characters.
 bool is_wiki_title(std::string_view title);
 
-/// Parses the time in a D or E card. Returns nullopt if the time is invalid. Fossil parses it with
-/// julianday() of SQLite. This function accepts the same text as julianday(), except "now":
+/// Parses the time in a D or E card. Returns nullopt if the time is invalid. Fossil parses such
+/// times with julianday() of SQLite. This function accepts the same text as julianday(), except
+/// "now":
 ///
 ///   [-]YYYY-MM-DD[(T| )HH:MM[:SS[.fraction]][Z|(+|-)HH:MM]]    a date, with or without a time
 ///   HH:MM…                                                     a time on 2000-01-01

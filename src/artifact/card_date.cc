@@ -39,8 +39,8 @@ std::optional<int> take_digits(std::string_view& rest, std::size_t count, int lo
 }
 
 /// Removes the fraction of a second from the front of REST and returns it. Returns 0 if there is
-/// none. Does not remove a point that is not followed by digits. As in SQLite, the result is NaN if
-/// there are so many digits that both `fraction` and `scale` become infinite.
+/// none. Keeps a point without digits after it. As in SQLite, the result is NaN if there are so
+/// many digits that both `fraction` and `scale` become infinite.
 double take_fraction(std::string_view& rest) {
   if (!rest.starts_with('.')) return 0;
   double fraction = 0;

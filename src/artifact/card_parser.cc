@@ -32,8 +32,8 @@ constexpr TypeRule kCheckInRule{StructuralType::kCheckIn, letters("BCFQR"), lett
                                 letters("DZ")};
 constexpr TypeRule kControlRule{StructuralType::kControl, 0, letters("DTUZ"), letters("DTUZ")};
 
-// The first rule that has one of the artifact's cards among its marks determines the type. An
-// artifact without any mark is a check-in if it has parents, otherwise a control artifact.
+// Some cards mark an artifact's type. The first rule with such a card determines the type. Without
+// such a card, an artifact with parents is a check-in, and any other a control artifact.
 constexpr std::array<TypeRule, 7> kTypeRules{{
     {StructuralType::kAttachment, letters("A"), letters("ACDNUZ"), letters("ADZ")},
     {StructuralType::kTechnote, letters("E"), letters("CDENPTUWZ"), letters("DEWZ")},
@@ -143,7 +143,7 @@ bool CardParser::attachment() {
   AttachmentCard card;
   card.name = unescape(*name);
   if (!is_simple_path(card.name)) return false;
-  card.name.remove_prefix(card.name.rfind('/') + 1);  // no slash: npos + 1 is 0
+  card.name.remove_prefix(card.name.rfind('/') + 1);  // without a slash: npos + 1 is 0
   card.target = unescape(*target);
   if (!is_wiki_title(card.target)) return false;
   if (source && !accept_hash(*source, card.source)) return false;
@@ -173,8 +173,8 @@ bool CardParser::file() {
   FileCard card;
   if (!read_file(card)) return false;
   if (!out_.files.empty() && out_.files.back().name >= card.name) return false;
-  // Ignore the cards of fossil's own files, which old versions of fossil allowed in check-ins.
-  // Ignored cards are not included in the check of the sort order.
+  // Ignore checkout databases, which old versions of fossil allowed in check-ins. Ignored cards are
+  // not included in the check of the sort order.
   if (!is_checkout_database(card.name)) out_.files.push_back(card);
   return true;
 }

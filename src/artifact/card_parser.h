@@ -16,8 +16,8 @@ class CardParser {
 
   /// Returns false if the text is plain data.
   bool parse() { return parse_cards() && find_type(); }
-  /// Like parse(), but does not determine the type. TEXT may lack some of its cards, and the type
-  /// can depend on the missing cards.
+  /// Like parse(), but does not determine the type. The type can depend on cards that were removed
+  /// from TEXT.
   bool parse_cards();
 
  private:

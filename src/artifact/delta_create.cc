@@ -99,7 +99,7 @@ class BlockIndex {
   std::vector<std::uint32_t> heads_;
   std::vector<std::uint32_t> next_;
   // A filter with 16 bits per bucket. If two artifacts have little in common, the filter rejects
-  // most windows. It is small enough for the CPU cache.
+  // most windows. The filter is small enough for the CPU cache.
   std::vector<std::uint64_t> seen_;
 };
 

@@ -100,9 +100,9 @@ std::optional<Structural> parse_structural(std::string_view content) {
 std::string text_without_files(std::string_view content, const Structural& artifact) {
   const std::string_view text = without_signature(content);
   if (artifact.files.empty()) return std::string(text);
-  // Cut out the text from the first F card in ARTIFACT to the last one. A name has the same
-  // position in TEXT as in the artifact's copy of the text. Ignored F cards before or after the cut
-  // can remain in the result, and parse_without_files() ignores them again.
+  // Cut out the text from the first to the last F card in ARTIFACT. The names of files have the
+  // same positions in TEXT as in ARTIFACT's copy of the text. F cards that the parser has ignored
+  // can remain outside of the cut, and parse_without_files() ignores them again.
   const auto position = [&](const FileCard& file) {
     return static_cast<std::size_t>(file.name.data() - artifact.memory.get());
   };

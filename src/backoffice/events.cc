@@ -176,7 +176,7 @@ event::Push push_of(repository::PushContents contents, const repository::Receive
   return push;
 }
 
-/// Adds an event for each artifact, and an event for the push if RECEIVED completes it.
+/// Adds an event for each artifact, and an event for the push if RECEIVED completes the push.
 Result<void> add_received(const repository::Received& received, repository::Repository& repository,
                           EventBatch& events) {
   for (const repository::ReceivedArtifact& artifact : received.artifacts) {
@@ -184,8 +184,8 @@ Result<void> add_received(const repository::Received& received, repository::Repo
   }
   if (received.pushed.empty()) return {};
   QUARRY_TRY_ASSIGN(auto contents, push_contents(repository, received.pushed));
-  // Artifacts of a request that could not be reported at first are a push of their own, so the key
-  // also contains an artifact.
+  // Deferred artifacts of the same request are published later as a separate push, so the key also
+  // contains an artifact.
   const std::string key = fmt::format("push/{}/{}", received.receipt, contents.first);
   events.add(key, push_of(std::move(contents), received, events.url()), received.time);
   return {};
@@ -205,9 +205,9 @@ Result<std::optional<ArrivalMark>> read_mark(repository::Repository& repository)
   return parse_arrival_mark(repository.settings().get(kMarkRow));
 }
 
-/// Adds deferred artifacts that arrived before MARK to the last request in BATCH, if it came from
-/// the same client. Usually, this request has brought what these artifacts lacked: clients send a
-/// large push in several requests, and in no particular order. Returns the added artifacts.
+/// Adds to the last request in BATCH the deferred artifacts that arrived before MARK from the same
+/// client. Usually, this request has completed these artifacts: clients send a large push in
+/// several requests, in no particular order. Returns the added artifacts.
 Result<ReadyArrivals> add_completed(repository::Repository& repository, const ArrivalMark& mark,
                                     ArrivalBatch& batch) {
   ReadyArrivals added;
@@ -254,7 +254,7 @@ Result<std::size_t> publish_new(JobContext& context, const PublishOptions& optio
 }
 
 /// Publishes deferred artifacts, which arrived before MARK, if nothing has arrived after MARK.
-/// Otherwise, they can be a part of the later push.
+/// Otherwise, publish_new() can add them to the later push.
 Result<std::size_t> publish_deferred(JobContext& context, const PublishOptions& options,
                                      const ArrivalMark& mark) {
   repository::Repository& repository = context.repository;

@@ -15,7 +15,8 @@ namespace quarry::backoffice {
 namespace {
 
 constexpr const char* kClaimRow = "quarry-publisher";
-// Duration in seconds of a claim by a process on another host, which cannot be checked.
+// Duration in seconds of a claim by a process on another host, because it is unknown whether that
+// process still runs.
 constexpr std::int64_t kClaimTime = 60;
 constexpr std::chrono::milliseconds kClaimPoll{20};
 

@@ -6,8 +6,8 @@
 //                               the end of its claim if that process is on another host
 //
 // The claim is a row and not a write transaction, so a courier that hangs does not block pushes.
-// Claims, positions and leases are not synced to the disk, because a page of fossil fails if its
-// first write finds that another process holds the write lock.
+// Claims, positions and leases are not synced to the disk, to hold the write lock only briefly: a
+// page of fossil fails if another process holds the lock at its first write.
 #pragma once
 
 #include <cstddef>

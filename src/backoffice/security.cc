@@ -58,9 +58,8 @@ ChangeText describe(const UserChange& change) {
   return {};
 }
 
-/// WHAT is the description of an action in fossil's log. Returns WHAT with *** in place of the text
-/// that an administrator has entered for a setting, because this text can contain a password or,
-/// after truncation by fossil, a part of it.
+/// Returns WHAT, an action in fossil's log, with *** in place of the text that an administrator has
+/// entered for a setting. This text can contain a password, possibly truncated by fossil.
 std::string without_entered_text(const std::string& what) {
   constexpr std::string_view kTo = " to: ";
   const bool is_entered =
@@ -70,7 +69,7 @@ std::string without_entered_text(const std::string& what) {
   return what.substr(0, to + kTo.size()).append(base::kMask);
 }
 
-/// Adds events about all of NEWS. If the same news are added again, the events have the same keys.
+/// Adds events about all of NEWS. If NEWS is added again, the events have the same keys.
 void add_news(const SecurityNews& news, EventBatch& events) {
   const auto add = [&](const std::string& key, event::Security record, base::UnixMillis time) {
     events.add(fmt::format("security/{}", key), std::move(record), time);

@@ -20,7 +20,7 @@ class LeaseView {
             const ProcessTable& processes)
       : settings_(repository.settings()),
         lease_(Lease::parse(settings_.get(kLeaseRow).value_or(""))) {
-    // The row of holders is needed only if a process holds the lease. Usually, no process holds it.
+    // Usually, no process holds the lease, and the row of holders is not needed.
     if (lease_.current != 0 || lease_.next != 0) {
       holders_ = Holders::parse(settings_.get(kHoldersRow).value_or(""));
     }

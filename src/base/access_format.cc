@@ -14,7 +14,7 @@ namespace {
 constexpr std::string_view kDefault = R"(%R - %u %t "%m %r" %s)";
 constexpr std::string_view kUsualTime = "%d/%b/%Y:%H:%M:%S %z";
 
-/// A word in braces, and its code for the renderer.
+/// A word in braces before a placeholder's letter, and its code for the renderer.
 struct Modifier {
   char letter;  // letter of the placeholder
   std::string_view word;

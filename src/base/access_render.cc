@@ -25,8 +25,7 @@ double seconds(std::int64_t micros) {
   return static_cast<double>(micros) / static_cast<double>(kMicros);
 }
 
-/// Returns the request's variable NAME. If the request does not have it, returns the process's
-/// variable (env[]).
+/// Returns the request's variable NAME or, if the request does not have it, the process's (env[]).
 std::string_view variable(const AccessRecord& record, const std::string& name) {
   for (const char* const* entry = record.variables; entry != nullptr && *entry != nullptr;
        ++entry) {
@@ -183,7 +182,8 @@ void put_piece(std::string& out, const AccessPiece& piece, const AccessRecord& r
   }
 }
 
-/// Appends a member to OUT. Does not use the JSON library, which is too slow for every request.
+/// Appends a member to OUT. Does not use the JSON library, because it is too slow to use for every
+/// request.
 void put_json(std::string& out, std::string_view name, std::string_view value) {
   put(out, ",\"{}\":", name);
   if (value.size() <= kLongest) return append_json_string(out, value);

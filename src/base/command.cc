@@ -26,7 +26,7 @@ constexpr milliseconds kPollInterval{200};
 /// Time between SIGTERM and SIGKILL.
 constexpr milliseconds kPatience{2000};
 
-/// A running program, which is supervised.
+/// A running program with a supervisor.
 class RunningCommand {
  public:
   RunningCommand(pid_t pid, Fd output, std::size_t max_output)

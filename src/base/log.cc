@@ -24,7 +24,7 @@ namespace {
 struct Log {
   LogOptions options;
   LogStream stream;
-  int fd = STDERR_FILENO;  // that of `stream`; without a stream: not owned, and writes can block
+  int fd = STDERR_FILENO;  // of `stream`, if any; otherwise not owned, and writes can block
   LostLines lost;
   std::string prefix;
   std::string request;             // id of the current request
@@ -82,7 +82,7 @@ bool put_datagram(Log& log, std::string_view datagram) {
   return !log.has_lost_datagram;
 }
 
-/// Writes BYTES. Returns false if they were not written, which must not stop the server.
+/// Writes BYTES. Returns false on failure, which must not stop the server.
 bool put(Log& log, std::string_view bytes) {
   if (is_socket(log.options.target)) return put_datagram(log, bytes);
   if (log.stream) return log.stream.write(bytes);
@@ -99,7 +99,7 @@ bool put_next_part(Log& log, LogFrame& frame) {
   return put(log, part);
 }
 
-/// Logs the number of lost lines if the log, which has just accepted a line, has lost some before.
+/// Called after the log has accepted a line. Logs the number of lines lost before that line.
 void report_lost_lines(Log& log) {
   const std::uint64_t lost = log.lost.take_unreported();
   if (lost == 0) return;
@@ -269,7 +269,7 @@ void log_bare(LogLevel level, std::string_view line) {
     message = logged->message;
   }
   if (level < log.options.level) return;
-  // A line to a daemon needs a frame, and a line of a JSON log must be an object.
+  // A logging daemon expects its own line format, and a line of a JSON log must be an object.
   if (is_socket(log.options.target) || log.options.form == LogForm::kJson) {
     return log_line(level, message);
   }

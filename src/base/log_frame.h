@@ -22,7 +22,7 @@ struct LogRecord {
   pid_t pid = 0;
   std::string_view child;  // such as "pool www"; "": the master
   std::string_view message;
-  /// The id of the request. Only some formats have a field for it.
+  /// The id of the request. Only JSON and journald lines contain it.
   std::string_view request{};
 };
 

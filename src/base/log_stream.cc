@@ -30,7 +30,8 @@ Result<LogStream> LogStream::of_standard_error() {
   Fd fd;
   const mode_t type = type_of(STDERR_FILENO);
   if (type == S_IFIFO || type == S_IFCHR) {
-    // Opening the link creates an open file description with a flag O_NONBLOCK of its own.
+    // Open the link instead of duplicating the descriptor: the O_NONBLOCK flag then does not affect
+    // other users of standard error.
     fd.reset(::open("/proc/self/fd/2", O_WRONLY | O_APPEND | O_NONBLOCK | O_NOCTTY | O_CLOEXEC));
   }
   // Use a duplicate, because children redirect standard error.

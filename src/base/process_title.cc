@@ -22,8 +22,8 @@ TitleMemory& title_memory() {
   return memory;
 }
 
-/// Returns the end of the strings in the null-terminated array WORDS that follow each other in
-/// memory from BEGIN on.
+/// WORDS is a null-terminated array of strings. Its first strings are contiguous in memory, from
+/// BEGIN on. Returns the end of the last of these.
 char* end_of(char** words, char* begin) {
   for (char** word = words; *word == begin; ++word) begin += std::strlen(*word) + 1;
   return begin;

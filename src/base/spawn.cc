@@ -104,8 +104,8 @@ class SpawnPlan {
     prepare_supervisor("guard", "quarry: supervisor's guard");
     const Fd self = process_handle(::getpid());
     const pid_t supervisor = self ? ::fork() : -1;
-    // A supervisor that exits by itself has already killed the descendants, if BACKGROUND requires
-    // this.
+    // kContinues is sufficient: a supervisor that was not killed has already killed the
+    // descendants, if BACKGROUND requires this.
     if (supervisor > 0) supervise(supervisor, caller.get(), Background::kContinues);
     int code = supervisor < 0 ? errno : 0;
     pid_t program = -1;
@@ -181,7 +181,7 @@ std::vector<char*> pointers_to(const std::vector<std::string>& words) {
 }
 
 Result<pid_t> spawn(const Launch& launch) {
-  // Use numbers above all targets. A lower number could be overwritten before it is duplicated.
+  // Use numbers above all targets. A lower descriptor could be overwritten before it is duplicated.
   const int beyond = static_cast<int>(launch.descriptors.size()) + STDERR_FILENO + 1;
   std::vector<Fd> sources;
   for (const int descriptor : launch.descriptors) {

@@ -18,7 +18,7 @@
 namespace quarry::base {
 namespace {
 
-/// Sends SIGKILL to all children of this process, which has one thread.
+/// Sends SIGKILL to all children of this thread, the only one of this process.
 void kill_children() {
   const int list = ::open("/proc/thread-self/children", O_RDONLY | O_CLOEXEC);
   std::array<char, 4096> text{};

@@ -14,8 +14,7 @@ bool is_of_scheme(char c) {
          c == '-' || c == '.';
 }
 
-/// Returns whether TEXT, which does not have a scheme, can begin with USER:PASSWORD@HOST and not
-/// with a path.
+/// Returns whether TEXT, a URL without a scheme, might begin with USER:PASSWORD@HOST.
 bool starts_with_login(std::string_view text) {
   const std::size_t colon = text.find_first_of(":/?#@ ");
   return colon != 0 && colon < text.size() && text[colon] == ':' &&

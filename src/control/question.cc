@@ -16,7 +16,7 @@ namespace {
 using std::chrono::microseconds;
 using std::chrono::steady_clock;
 
-// Maximum size of an answer. The answer of a master with 1,000 children is a hundred times smaller.
+// Maximum size of an answer, a hundred times the answer of a master with 1,000 children.
 constexpr std::size_t kMaxAnswer = std::size_t{64} << 20;
 
 std::unexpected<Error> failed(const std::string& path) {

@@ -38,7 +38,7 @@ bool is_public(const SocketAddress& address) {
       set_of({"0.0.0.0/8", "10.0.0.0/8", "100.64.0.0/10", "127.0.0.0/8", "169.254.0.0/16",
               "172.16.0.0/12", "192.0.0.0/24", "192.0.2.0/24", "192.88.99.0/24", "192.168.0.0/16",
               "198.18.0.0/15", "198.51.100.0/24", "203.0.113.0/24", "224.0.0.0/4", "240.0.0.0/4",
-              // Teredo and other protocols, documentation, 6to4.
+              // IETF protocols (such as Teredo), documentation, 6to4, documentation.
               "2001::/23", "2001:db8::/32", "2002::/16", "3fff::/20"});
   static const AddressSet kGlobalIpv6 = set_of({"2000::/3"});
   return (kIpv4.contains(address) || kGlobalIpv6.contains(address)) && !kSpecial.contains(address);

@@ -81,7 +81,7 @@ class Courier {
   }
 
  private:
-  /// Waits while IS_BUSY returns true for any destination, but not longer than until END.
+  /// Waits while IS_BUSY returns true for any destination, at most until END.
   void wait_while(const auto& is_busy, Clock::time_point end) const {
     while (std::ranges::any_of(destinations_, is_busy) && Clock::now() < end) {
       std::this_thread::sleep_for(std::chrono::milliseconds(10));
@@ -97,8 +97,8 @@ class Courier {
     return {};
   }
 
-  /// Stops collecting events for destinations that are not configured any more. Their waiting events
-  /// are kept, because the configuration might be mistaken.
+  /// Stops collecting events for destinations that are no longer configured. Keeps the waiting
+  /// events of these destinations, because the removal might be a mistake.
   void retire_unconfigured() {
     for (const auto& each : stream_->statistics()) {
       if (std::ranges::find(names_, each.name) != names_.end()) continue;

@@ -201,7 +201,8 @@ DeliveryResult Destination::redeliver(const spool::StreamedMessage& message, std
   return attempt(copy, *event);
 }
 
-/// Records deliveries to receivers that respond. Files and logs get too many events, and show them.
+/// Records a delivery by webhook, mail or program. Files and logs get too many events, and show
+/// them anyway.
 void Destination::record(const spool::StreamedMessage& message, const event::Event& event,
                          const DeliveryResult& result, Clock::time_point begin) {
   if (options_.type != DestinationType::kWebhook && options_.type != DestinationType::kMail &&
@@ -293,7 +294,7 @@ void Destination::settle(std::vector<Settlement>& settlements) {
   }
   for (;;) {
     const auto settled = subscription_->settle(settlements);
-    // Do not retry after kNoSpace. The settlements are not on disk, but this process uses them
+    // Do not retry after kNoSpace. The settlements are then not on disk, but this process uses them
     // until it exits.
     if (settled || settled.error().code == ErrorCode::kNoSpace) break;
     base::log(LogLevel::kError, "[{}] {}", options_.name, settled.error().message);

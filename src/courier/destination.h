@@ -40,7 +40,7 @@ class Destination {
   void stop();
   void interrupt();
   bool has_ended() const { return has_ended_; }
-  /// Returns whether deliveries need seconds to end, because they start programs or wait for
+  /// Returns whether a delivery can take seconds to stop, because it starts programs or waits for
   /// receivers that are not trusted.
   bool ends_slowly() const;
   /// Returns whether the current delivery began before TIME.
@@ -60,11 +60,11 @@ class Destination {
   spool::Settlement deliver(const spool::StreamedMessage& message);
   /// Delivers MESSAGE, which contains EVENT, and records the result.
   DeliveryResult attempt(const spool::StreamedMessage& message, const event::Event& event);
-  /// Delivers a recorded event again, as the event in MESSAGE demands.
+  /// Delivers the recorded event ID again, as the event in MESSAGE requests.
   DeliveryResult redeliver(const spool::StreamedMessage& message, std::uint64_t id);
   void record(const spool::StreamedMessage& message, const event::Event& event,
               const DeliveryResult& result, std::chrono::steady_clock::time_point begin);
-  /// Puts the dead letters back into the queue, as the event in MESSAGE demands.
+  /// Puts the dead letters back into the queue, as the event in MESSAGE requests.
   spool::Settlement replay(const spool::StreamedMessage& message);
   void log_outcome(const spool::StreamedMessage& message, const spool::Settlement& settlement);
   void settle(std::vector<spool::Settlement>& settlements);

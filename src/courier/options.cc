@@ -236,7 +236,7 @@ CourierConfig hooks_of_pool(CourierOptions options) {
   CourierConfig config{.options = std::move(options),
                        .destinations = {{.name = kHooksName,
                                          .type = DestinationType::kHooks,
-                                         // A hook that requests a retry must not delay other hooks.
+                                         // Hooks that will be retried must not delay other hooks.
                                          .in_order = false,
                                          .retry_delay = std::chrono::seconds(10)}}};
   if (config.options.repository_webhooks) {
@@ -245,7 +245,7 @@ CourierConfig hooks_of_pool(CourierOptions options) {
          .type = DestinationType::kRepositoryWebhooks,
          .in_order = false,
          .max_attempts = 0,
-         // The events of a receiver that is down must not fill the window.
+         // Use a large window, which the events of a receiver that is down do not fill.
          .window = 65536});
   }
   return config;
@@ -329,7 +329,7 @@ Result<void> check_syslog_url(std::string_view url) {
 }
 
 Result<spool::QueueOptions> queue_options(const DestinationOptions& options) {
-  // The defaults work for a receiver that is slow or away for hours.
+  // The defaults work for a receiver that is slow, or unavailable for hours.
   spool::QueueOptions queue;
   queue.max_disk_space = std::uint64_t{1} << 30;
   queue.checkpoint_interval = 1000;

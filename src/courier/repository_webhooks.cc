@@ -28,7 +28,8 @@ constexpr milliseconds kWhileBusy{500};
 constexpr milliseconds kFirstPause{1000};
 constexpr milliseconds kLongestPause{600'000};
 constexpr std::chrono::hours kMaxAge{6};
-// Maximum number of remembered failures, because repositories and their webhooks can disappear.
+// Maximum number of receivers to remember. A receiver with failures would otherwise be remembered
+// forever, even after its webhook was removed.
 constexpr std::size_t kMaxReceivers = 10'000;
 
 milliseconds pause_after(unsigned failures) {
@@ -96,7 +97,7 @@ void RepositoryWebhooks::run(const Job& job) {
   settle(leave(job, result));
   const std::lock_guard lock(mutex_);
   --in_flight_;
-  // Notify under the lock: afterwards, the destructor can end.
+  // Notify under the lock, because the destructor might otherwise destroy ended_ first.
   ended_.notify_all();
 }
 

@@ -64,7 +64,7 @@ class RepositoryWebhooks {
   std::condition_variable ended_;
   unsigned in_flight_ = 0;
   std::map<std::string, unsigned> in_flight_of_;  // by repository
-  std::map<std::string, Receiver> receivers_;     // those that are busy or have failed
+  std::map<std::string, Receiver> receivers_;     // busy, or with failures
 };
 
 }  // namespace quarry::courier

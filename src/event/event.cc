@@ -16,8 +16,8 @@ using nlohmann::json;
 
 constexpr std::string_view kCutMark = "…";
 
-// visit_fields() lists the members of each record, for writing and reading. It passes each member
-// with its name in JSON and its limit in bytes.
+// visit_fields() lists the members of each record, for writing and reading. The function passes
+// each member with its name in JSON and its limit in bytes.
 
 void visit_fields(auto& fields, Head& head) {
   fields("repository", head.repository, kMaxName);

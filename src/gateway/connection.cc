@@ -302,7 +302,7 @@ bool Connection::skip_empty_lines(evbuffer* input) {
     received_ -= std::min(received_, size);
     if (size == bytes.size()) continue;
     if (bytes.substr(size) != "\r") return true;
-    // INPUT is a single CR, which might be the first half of a line end. Keep it until the next
+    // INPUT is a single CR, which might be the first half of a line end. Keep the CR until the next
     // byte arrives.
     evbuffer_add_buffer(head_.get(), input);
   }

@@ -19,7 +19,7 @@
 //   - the PROXY header of a trusted proxy (connection_proxy.cc);
 //   - the TLS handshake (connection_tls.cc), with a deadline and a log line if it fails.
 //
-// The class has many functions, because all of them depend on the state above.
+// The class has many functions, because all of them depend on the current state (see above).
 //
 // The class depends on details of libevent 2.1: the callbacks of the bufferevent get evhttp's
 // connection as their argument; evhttp's read callback is harmless on an empty buffer; and evhttp
@@ -111,8 +111,8 @@ class Connection {
   void begin_reply(const http::ReplyHeader& header, bool last);
   void add_to_reply(evbuffer* body);
   void end_reply();
-  /// Writes as much of the reply as possible. This saves an iteration of the event loop. Must not
-  /// be called from within evhttp. The call might destroy the connection.
+  /// Writes as much of the reply as possible, to save an iteration of the event loop. Must not be
+  /// called from within evhttp. The call might destroy the connection.
   void flush();
 
   /// Returns the size in bytes of the largest request on the connection so far.
@@ -134,7 +134,8 @@ class Connection {
   /// Returns the connection's rank. Returns nullopt if the connection must not be closed in favor
   /// of another one: the pool is handling its request, or its client is fast enough.
   std::optional<Rank> rank() const;
-  /// Closes the connection in favor of another one. Its client has not done anything wrong.
+  /// Closes the connection in favor of another one, although its client has not done anything
+  /// wrong.
   void evict();
   /// Answers a request that is not handled yet with REFUSAL, and then closes the connection. If
   /// IS_LOGGED is false, the caller has already logged the refusal.
@@ -181,7 +182,7 @@ class Connection {
   void on_arrived();
   void begin_proxy_header();
   void on_proxy_header();
-  /// Returns the socket to the bufferevent, which reads the bytes after the PROXY header.
+  /// Gives the socket back to the bufferevent, which reads the bytes after the PROXY header.
   void end_proxy_header();
   /// Begins the handshake or the first request, after the client's address is known.
   void begin();
@@ -229,7 +230,8 @@ class Connection {
   /// the kernel has accepted do not show that the client reads.
   std::size_t acknowledged() const;
   std::chrono::milliseconds age() const;
-  /// Returns the remaining time if BYTES were transferred since started_.
+  /// Returns the time until the deadline. BYTES, the number of bytes transferred since started_,
+  /// extends the deadline.
   std::chrono::milliseconds time_left(std::size_t bytes) const;
   void set_deadline(std::chrono::milliseconds time);
   bool has_unread() const;

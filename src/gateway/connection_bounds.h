@@ -25,8 +25,9 @@ class ConnectionBounds {
   ConnectionBounds(event_base* base, const GatewayOptions& options, const Exchanges& exchanges,
                    std::function<void()> room_changed);
 
-  /// Handles the new connection NEWCOMER. Sets its REGISTRATION, unless NEWCOMER is a proxy or
-  /// local. The call might refuse NEWCOMER, and might close other connections.
+  /// Handles the new connection NEWCOMER. Registers NEWCOMER's address in REGISTRATION, unless
+  /// NEWCOMER is a proxy or local. The call might refuse NEWCOMER, and might close other
+  /// connections.
   void arrived(Connection& newcomer, AddressCounts::Registration& registration);
   /// Called after a reply was sent on EXCHANGE's connection.
   void replied(Exchange& exchange);
@@ -34,7 +35,7 @@ class ConnectionBounds {
   /// can be accepted only if another connection can be closed; arrived() closes that connection.
   bool has_room();
   /// Registers EXCHANGE's request if it came through a proxy. Returns whether the request must be
-  /// refused because its address has too many requests. Logs the refusal.
+  /// refused because its client's address has too many requests. Logs the refusal.
   bool exceeds_address_limit(Exchange& exchange);
 
   /// Adds BYTES to the number of buffered reply bytes. BYTES can be negative.
@@ -45,7 +46,7 @@ class ConnectionBounds {
 
  private:
   /// Returns the best connection to close in favor of NEWCOMER, or null if all are new or fast
-  /// enough. If SAME_ADDRESS_AS is not null, only connections from its address are considered.
+  /// enough. If SAME_ADDRESS_AS is not null, only connections from that address are considered.
   Connection* slowest(const Connection* newcomer,
                       const AddressCounts::Registration* same_address_as) const;
   void limit_address(Connection& newcomer, AddressCounts::Registration& registration);

@@ -19,8 +19,8 @@ void Connection::begin_chunked(http::ChunkedHead head, std::size_t size) {
   if (!chunked_->body) return refuse({.status = 503, .text = "out of memory"});
   if (expects_continue) {
     constexpr std::string_view kContinue = "HTTP/1.1 100 Continue\r\n\r\n";
-    // Remove evhttp's write callback, because evhttp has not sent anything yet. When evhttp sends
-    // the reply, it sets the callback again.
+    // Remove evhttp's write callback, which must not be called before evhttp has sent anything.
+    // When evhttp sends the reply, it sets the callback again.
     bufferevent_data_cb on_read = nullptr;
     bufferevent_event_cb on_event = nullptr;
     void* argument = nullptr;

@@ -13,7 +13,8 @@ namespace quarry::gateway {
 void Connection::begin_proxy_header() {
   state_ = State::kProxyHeader;
   // Until the header is complete, the bufferevent must not read, because the header is not part of
-  // the request or TLS handshake. A handshake cannot be paused, so detach its socket.
+  // the request or TLS handshake. A handshake cannot be paused, so detach the socket from the
+  // bufferevent.
   proxied_socket_ = descriptor();
   if (is_tls()) {
     bufferevent_setfd(bev_, -1);

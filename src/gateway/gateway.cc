@@ -75,7 +75,7 @@ int run(const GatewayOptions& wanted, const std::function<void()>& reopen_log) {
     if (!begun) base::log(LogLevel::kWarning, "{}", begun.error().message);
   }
   Server server(base.get(), options);
-  // Install the handlers before the first connection is accepted. Without them, SIGTERM and SIGQUIT
+  // Install the handlers before the first connection is accepted. Otherwise, SIGTERM and SIGQUIT
   // would end the process immediately.
   event_base* const loop = base.get();
   const auto persistent = static_cast<short>(EV_SIGNAL | EV_PERSIST);

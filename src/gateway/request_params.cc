@@ -49,8 +49,8 @@ bool is_plain(char c) {
 /// Returns whether the HTTP_ variable for the header NAME is unambiguous and safe.
 bool is_forwarded(std::string_view name, bool through_proxy) {
   if (!std::ranges::all_of(name, is_plain)) return false;
-  // Drop the header Proxy. It would become HTTP_PROXY, and some programs would use it as the proxy
-  // for their own requests.
+  // Drop the header Proxy, because some programs use HTTP_PROXY as the proxy for their own
+  // requests.
   if (http::same_name(name, "Proxy")) return false;
   if (!through_proxy && name.size() > 12 && http::same_name(name.substr(0, 12), "X-Forwarded-"))
     return false;

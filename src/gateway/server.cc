@@ -68,8 +68,8 @@ Server::Server(event_base* base, const GatewayOptions& options)
 
 Server::~Server() {
   listeners_.clear();  // evhttp frees the listeners
-  // Free evhttp first. This aborts in-flight requests through on_gone(), and on_gone() uses the
-  // other members.
+  // Free evhttp before the other members, because it aborts in-flight requests, and on_gone() then
+  // uses these members.
   fronts_.clear();
   exchanges_.clear();
 }
@@ -287,8 +287,8 @@ void Server::on_part(Exchange& exchange) {
 
 bool Server::begin_reply(Exchange& exchange) {
   evbuffer* body = exchange.call->reply();
-  // Wait until a small reply is complete. If it is malformed, the client can then get an error
-  // page.
+  // Wait until a small reply is complete. If the reply is malformed, the client can then get an
+  // error page.
   if (evbuffer_get_length(body) <= kMaxReplyHeader) return false;
   // If the header has an error or no Content-Length, wait until the reply is complete. forward()
   // then handles the reply.

@@ -1,5 +1,5 @@
-// The gateway's event loop. The loop forwards evhttp's requests to the pool, and returns the
-// replies.
+// The gateway's event loop. The loop forwards requests from evhttp to the pool, and the replies to
+// the clients.
 #pragma once
 
 #include <vector>
@@ -76,7 +76,7 @@ class Server final : private Connection::Owner {
   void on_gone(Connection& connection) override;
   bool stopping() const override { return stopping_; }
 
-  /// The only server of this process, for a callback without an argument for it.
+  /// The only server of this process, for a callback that cannot get it as an argument.
   inline static Server* of_process_ = nullptr;
 
   event_base* base_;

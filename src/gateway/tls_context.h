@@ -23,7 +23,7 @@ using TlsSessionPtr = std::unique_ptr<SSL, base::FreeWith<SSL_free>>;
 /// Returns the reason of the first error in OpenSSL's queue, and empties the queue.
 std::string take_tls_error();
 
-/// Returns the certificates in PEM, in their order. Errors: kInvalid (a certificate is damaged or
+/// Returns the certificates in PEM, in order. Errors: kInvalid (a certificate is damaged or
 /// incomplete).
 Result<std::vector<X509Ptr>> certificates_in(BIO* pem);
 

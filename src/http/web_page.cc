@@ -18,7 +18,7 @@
 namespace quarry::http {
 namespace {
 
-constexpr std::size_t kMaxAsked = 300;  // bytes of the requested path on an error page
+constexpr std::size_t kMaxAsked = 300;  // bytes of the requested path shown on an error page
 
 /// Returns the hash of TEXT as a source in a Content-Security-Policy.
 std::string hash_source(std::string_view text) {
@@ -110,7 +110,7 @@ std::string header_with(const std::vector<PageLink>& links) {
   return fmt::format("<nav aria-label=\"Pages above\"><ol>{}</ol></nav>", items);
 }
 
-/// Returns the parts of the page of a 404 that lead on from PLACE.
+/// Returns the links of a 404 page, which lead from PLACE to existing pages.
 std::string ways_on(const ErrorPlace& place) {
   if (place.base.empty()) return {};
   const std::string base = base::escape_page_text(place.base);

@@ -50,7 +50,7 @@ class ControlServer {
   Answer answer_;
   std::vector<std::unique_ptr<Client>> clients_;  // oldest first
   base::Event on_connection_;
-  base::Event pause_;  // pending until a descriptor might be free
+  base::Event pause_;  // pending during a pause after a shortage of descriptors
 };
 
 }  // namespace quarry::master

@@ -133,8 +133,8 @@ void Loop::reap_child(RunningService& service, const Remains& remains, int statu
     return one.children.watch().state().held_back > 0;
   };
   if (service.starter->child_ended(remains) == Vacancy::kFree) {
-    // First offer the free place to pools without workers. They have priority over the pool of the
-    // child that has just ended.
+    // First offer the free place to pools without workers. Such pools have priority over the pool
+    // of the child that has just ended.
     for (const auto& one : services_) {
       if (is_short(*one) && one->children.count() == 0) one->starter->room_available();
     }
@@ -253,8 +253,8 @@ void Loop::carry_out(const StopOrder& order) {
     if (!is_meant(phase_of(one->service().kind))) continue;
     one->children.signal(order.way == StopWay::kQuit ? one->service().quit_signal() : by_force);
   }
-  // A graceful stop needs no signal here: the previous generation was already asked to exit when
-  // this generation began.
+  // A graceful stop does not need a signal here: the previous generation was already asked to exit
+  // when this generation began.
   if (is_meant(StopPhase::kPools) && order.way != StopWay::kQuit)
     previous_generation_.signal(by_force);
 }

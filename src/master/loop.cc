@@ -166,7 +166,7 @@ Result<void> Loop::run() {
   QUARRY_TRY(set_up());
   if (!global_.pid_file.empty()) {
     const auto written = write_pid_file(global_.pid_file);
-    // This error ends the first start only. After a reload, keep serving without a pid file.
+    // This error is fatal only on the first start. After a reload, keep serving without a pid file.
     if (!written && master_state_.generation == 1) return written;
     if (!written) base::log(LogLevel::kError, "{}", written.error().message);
   }
@@ -209,8 +209,8 @@ void Loop::notify_ready() {
   master_state_.is_ready = true;
   if (const auto interval = base::watchdog_interval()) {
     const auto keep_alive = [] { base::notify_service_manager("WATCHDOG=1"); };
-    // The timer starts again in each generation. If reloads follow each other faster than the timer,
-    // this message is the only one.
+    // Each generation restarts the timer. If reloads follow each other faster than its interval,
+    // only this message keeps the watchdog from expiring.
     keep_alive();
     every(std::chrono::duration_cast<milliseconds>(*interval / 3), keep_alive);
   }

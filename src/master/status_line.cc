@@ -45,8 +45,8 @@ std::string StatusLine::next(const RunningServices& services, const MasterState&
   }
   const auto now = steady_clock::now();
   double rate = 0;
-  // Report a rate of 0 if the total has decreased. This happens when a child with implausible
-  // counters exits.
+  // Report a rate of 0 if the total has decreased. The total decreases when a child with
+  // implausible counters exits.
   if (last_at_ && requests > last_requests_) {
     rate = static_cast<double>(requests - last_requests_) /
            std::chrono::duration<double>(now - *last_at_).count();

@@ -35,9 +35,9 @@ void Server::unshare(FossilRun& run) {
   const auto shared = std::move(running.shared);
   shared_.erase(shared->key);
   // The page might be private to the first client, so all other requests start again. The first
-  // request also starts again after status 400, with which fossil reports a locked database. It
-  // also starts again if the reply depends on the client, because the page was made without the
-  // client's address and agent.
+  // request also starts again after status 400, with which fossil reports a locked database, and if
+  // the reply depends on the client, because the page was made without the client's address and
+  // agent.
   for (PageConnection* const connection : shared->connections) {
     ConnectionState& state = connections_.at(connection);
     const bool is_first =

@@ -227,8 +227,8 @@ void Server::begin(Waiting waiting) {
   }
   PageConnection& connection = *waiting.connection;
   PageRequest& own = connection.request();
-  // Only a request for a page of its own has a target. Other requests wait for a shared page, so
-  // they do not contain a password.
+  // WAITING has a target only if its page is not shared. Requests for shared pages do not contain a
+  // password.
   std::unique_ptr<LoginAttempt> login;
   if (waiting.target) {
     auto begun = logins_.begin(own, *waiting.target);

@@ -74,7 +74,7 @@ class Server final : private PageConnection::Owner, private FossilRun::Owner {
     std::string network;                       // of the client whose turn it was
     std::string request;                       // for the log
     std::string request_id;
-    std::unique_ptr<LoginAttempt> login;  // null if fossil checks no password
+    std::unique_ptr<LoginAttempt> login;  // null if fossil does not check a password
     bool is_post = false;
     std::uint32_t repository = 0;  // its number
   };

@@ -82,8 +82,8 @@ std::string json_page(const PoolSnapshot& snapshot, bool is_full);
 std::string xml_page(const PoolSnapshot& snapshot, bool is_full);
 std::string html_page(const PoolSnapshot& snapshot, bool is_full);
 /// Returns the page for Prometheus, without individual processes. PHP-FPM calls the format
-/// OpenMetrics. However, OpenMetrics does not allow the names of PHP-FPM's counters, so the page is
-/// sent as Prometheus's text format.
+/// OpenMetrics, but OpenMetrics does not allow the names of PHP-FPM's counters. Therefore the page
+/// is sent in Prometheus's text format.
 std::string openmetrics_page(const PoolSnapshot& snapshot, bool is_full);
 
 /// Returns TEXT without control characters, escaped for XML and HTML.

@@ -51,7 +51,7 @@ void set_up(CURL* curl, const TransportOptions& options) {
   curl_easy_setopt(curl, CURLOPT_NOSIGNAL, 1L);
   curl_easy_setopt(curl, CURLOPT_CONNECTTIMEOUT,
                    static_cast<long>(options.connect_timeout.count()));
-  // Less than one byte per second counts as silence.
+  // A transfer of less than one byte per second counts as idle.
   curl_easy_setopt(curl, CURLOPT_LOW_SPEED_LIMIT, 1L);
   curl_easy_setopt(curl, CURLOPT_LOW_SPEED_TIME, static_cast<long>(options.idle_timeout.count()));
   curl_easy_setopt(curl, CURLOPT_NOPROGRESS, 0L);

@@ -112,7 +112,7 @@ void ProgramTransport::stop() {
   from_.reset();
   if (pid_ > 0) {
     // The program should exit when its input and output are closed. After an interruption,
-    // terminate it, because it might be waiting for another process.
+    // terminate the program, because it might be waiting for another process.
     if (is_interrupted()) ::kill(pid_, SIGTERM);
     base::wait_for_end(pid_);
   }

@@ -21,11 +21,11 @@ struct LoopOptions {
   base::AccessLog* access_log = nullptr;
   std::string_view pool;  // for the access log
   int child_accept = -1;  // see WorkerHandles
-  /// Whether the process serves other connections while a request arrives. It then does not wait for
-  /// a request longer than timeouts.head, nor for a body that nobody has read.
+  /// Whether the process serves other connections while a request arrives. If so, it parks a
+  /// request that is incomplete after timeouts.head, and does not drain an unread body.
   bool parks_incomplete = false;
   /// Called after SIGUSR1 (take_reopen_request()), before the next line is logged, to replace the
-  /// logs by the reopened ones. Can be empty.
+  /// logs with the reopened ones. Can be empty.
   std::function<void()> reopen_logs = {};
 };
 

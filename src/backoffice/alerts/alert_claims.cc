@@ -21,15 +21,15 @@ using repository::Subscriber;
 
 namespace {
 
-// Limit per email and per transaction.
+// Maximum number of events per email and per transaction.
 constexpr std::size_t kMaxEvents = 1000;
-// Limit per transaction. An event has one reference for each notified subscriber.
+// Maximum number of references per transaction. An event has one reference for each notified
+// subscriber.
 constexpr std::size_t kMaxReferences = 200'000;
 
-// In days: the minimum of email-renew-interval, and the time from a notice to the end of a
-// subscription. As in fossil, an interval below the minimum disables the notices.
+// Minimum of email-renew-interval, in days. As in fossil, a lower value disables the notices.
 constexpr std::int64_t kMinInterval = 14;
-constexpr std::int64_t kWarningTime = 7;
+constexpr std::int64_t kWarningTime = 7;  // days from a notice to the end of a subscription
 
 /// Returns whether TIMING sends EVENT in a separate email.
 bool has_own_mail(AlertTiming timing, const AlertReference& event) {

@@ -19,8 +19,8 @@ using repository::OutgoingMail;
 
 namespace {
 
-// Time for which a run claims an email. It is longer than any attempt to send the email. If the run
-// is killed, another run sends the email after this time.
+// Time for which a run claims an email, longer than any attempt to send the email. If the run is
+// killed, another run sends the email after this time.
 constexpr MailTime kClaim = std::chrono::minutes(5);
 constexpr MailTime kFirstDelay = std::chrono::minutes(1);
 constexpr MailTime kMaxDelay = std::chrono::hours(1);
@@ -107,7 +107,7 @@ Result<std::optional<RenderedMail>> AlertMailer::render(const OutgoingMail& mail
   for (const repository::AlertReference& reference : mail.about) {
     // Check again, because the subscriber's rights might have changed since the email was queued.
     if (!may_see(mail.capabilities, reference)) continue;
-    // Skip events that a moderator has approved in the meantime.
+    // Skip the request to moderate an event that was approved in the meantime.
     if (reference.needs_moderator && !repository_.is_private(reference.rid)) continue;
     QUARRY_TRY_ASSIGN(
         auto event, repository::Alerts(repository_).event(reference, mail.kind == MailKind::kPost));

@@ -22,7 +22,7 @@ class AlertMailer {
         send_(send),
         report_(report) {}
 
-  /// Sends emails until no email in the outbox is due, the run is over, or the sender does not
+  /// Sends the emails that are due. Stops early at the end of the run, or if the sender does not
   /// work. The caller must not hold a Snapshot. The caller can hold a Receipt only in a rehearsal,
   /// which prints emails and does not commit anything.
   Result<void> run();

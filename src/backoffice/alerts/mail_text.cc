@@ -17,8 +17,8 @@ using repository::OutgoingMail;
 
 namespace {
 
-// Maximum size of a body in bytes. Events that do not fit are counted, and the email contains a
-// link to the timeline.
+// Maximum size of a body in bytes. For events that do not fit, the email contains their number and
+// a link to the timeline.
 constexpr std::size_t kMaxBody = std::size_t{2} << 20;
 // Numbers of hash digits in links and in Message-Ids, as in fossil.
 constexpr std::size_t kLinkDigits = 20;

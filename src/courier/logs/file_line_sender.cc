@@ -37,7 +37,7 @@ class FileLineSender final : public LineSender {
     result.delivered = static_cast<std::size_t>(end - ends.begin());
     const std::size_t whole = end == ends.begin() ? 0 : *(end - 1);
     struct stat status {};
-    // Remove the beginning of a line, because the whole line is written again.
+    // Remove an incomplete line, because the whole line will be written again.
     if (::fstat(file_.get(), &status) == 0 && S_ISREG(status.st_mode)) {
       (void)!::ftruncate(file_.get(), status.st_size - static_cast<off_t>(size - whole));
     }

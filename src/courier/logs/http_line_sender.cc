@@ -136,7 +136,8 @@ class HttpLineSender final : public LineSender {
     if (curl_slist* longer = curl_slist_append(headers_, header.c_str())) headers_ = longer;
   }
 
-  /// Sends LINES in a single request. If the receiver rejects it, all lines count as rejected.
+  /// Sends LINES in a single request. If the receiver rejects the request, all lines count as
+  /// rejected.
   LineDelivery post(std::span<const LogLine> lines) {
     const std::string body = body_of(options_.type, lines, host_);
     curl_easy_setopt(handle_, CURLOPT_POSTFIELDS, body.data());
@@ -162,7 +163,7 @@ class HttpLineSender final : public LineSender {
     return result;
   }
 
-  /// Returns TEXT with the name of the destination, shortened.
+  /// Returns TEXT, truncated to kShown bytes, after the name of the destination.
   std::string error_of(std::string_view text) const {
     return fmt::format("{}: {}", options_.name, base::printable(text, kShown));
   }

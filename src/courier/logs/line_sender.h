@@ -15,8 +15,8 @@
 namespace quarry::courier {
 
 struct LineDelivery {
-  std::size_t delivered = 0;  // number of lines, counted from the first, that are done
-  std::size_t rejected = 0;   // number of them that the receiver has rejected
+  std::size_t delivered = 0;  // number of lines, from the first, that do not have to be sent again
+  std::size_t rejected = 0;   // how many of them the receiver has rejected
   std::string error = {};     // why a line was rejected or is not delivered yet
   std::optional<std::chrono::milliseconds> delay = std::nullopt;  // that the receiver asks for
 };

@@ -32,9 +32,9 @@ using std::chrono::milliseconds;
 
 // Limit on bytes read from a log at once, so that all logs have their turn.
 constexpr std::size_t kRead = std::size_t{128} << 10;
-// A longer line is split. Writers do not write such lines, see base::LogStream.
+// Longer lines are split, but do not occur in practice: see base::LogStream.
 constexpr std::size_t kMaxLogLine = std::size_t{1} << 20;
-// Limit on retry.max_delay, so that lines do not wait long after the receiver has returned.
+// Limit on retry.max_delay, so that lines do not wait long after the receiver works again.
 constexpr milliseconds kMaxDelay{30'000};
 constexpr int kTickMs = 1000;  // between two writes of the figures
 constexpr int kGatherMs = 10;
@@ -49,7 +49,7 @@ void report_line(const std::string& line) {
   base::log(LogLevel::kWarning, "{}", line);
 }
 
-/// Returns times that always increase, so that each line has a time of its own.
+/// Returns times that always increase, so that each line has a unique time.
 class LineClock {
  public:
   std::int64_t next() { return last_ = std::max(wall_micros(), last_ + 1); }
@@ -62,7 +62,7 @@ class LineClock {
 class LogPipe {
  public:
   static Result<LogPipe> open(const ShippedLog& log) {
-    // With O_RDWR, the FIFO never seems to end.
+    // With O_RDWR, read(2) never reports the end of the FIFO.
     base::Fd fd(::open(log.pipe.c_str(), O_RDWR | O_NONBLOCK | O_CLOEXEC | O_NOFOLLOW));
     struct stat status {};
     if (!fd || ::fstat(fd.get(), &status) != 0) return fail_errno("cannot open {}", log.pipe);
@@ -72,7 +72,7 @@ class LogPipe {
 
   int fd() const { return fd_.get(); }
 
-  /// Reads once, and adds complete lines to MESSAGES. Returns false if nothing was read.
+  /// Calls read(2) once, and adds complete lines to MESSAGES. Returns false if nothing was read.
   bool read(LineClock& clock, std::vector<spool::Message>& messages) {
     const std::size_t kept = rest_.size();
     rest_.resize(kept + kRead);
@@ -99,8 +99,8 @@ class LogPipe {
   std::string rest_;  // the beginning of a line
 };
 
-/// Sends lines, and counts what becomes of them. Used in the thread of the queue's worker, except for
-/// add_to() and reopen().
+/// Sends lines, and counts delivered and rejected ones. Used in the thread of the queue's worker,
+/// except for add_to() and reopen().
 class LineConsumer {
  public:
   explicit LineConsumer(const DestinationOptions& options)
@@ -114,7 +114,7 @@ class LineConsumer {
       if (!line) break;
       lines_.push_back(*line);
     }
-    // A message that is not a line, in a file that somebody else has written, is dropped.
+    // Drop a message without a line, which only another program can have put into the queue.
     if (lines_.empty()) return {.delivered = 1};
     const LineDelivery done = sender_->send(lines_, [&] { return stop.stop_requested(); });
     if (!stop.stop_requested()) note(done);
@@ -138,7 +138,7 @@ class LineConsumer {
   }
 
  private:
-  /// Logs when deliveries begin to fail and when they succeed again, and rejected lines.
+  /// Logs rejected lines, the first of several failures, and the next success.
   void note(const LineDelivery& done) {
     if (done.rejected > 0) {
       throttle_.warn(fmt::format("{} rejected {} line{} of a log, which {} dropped: {}",
@@ -262,7 +262,7 @@ class LogCourier {
   LineConsumer consumer_;
   std::uint64_t lost_ = 0;
   base::LogThrottle throttle_;
-  std::unique_ptr<spool::Queue> queue_;  // declared after the consumer, which its worker uses
+  std::unique_ptr<spool::Queue> queue_;  // declared last, because its worker uses the consumer
 };
 
 Result<base::Fd> log_courier_signals() {

@@ -24,8 +24,8 @@ struct LogLine {
 };
 
 spool::Message message_of(std::int64_t micros, std::string_view log, std::string_view text);
-/// Returns the line in MESSAGE, whose text it refers to. Returns nullopt if MESSAGE does not contain
-/// a line.
+/// Returns the line in MESSAGE, which must outlive the result. Returns nullopt if MESSAGE does not
+/// contain a line.
 std::optional<LogLine> line_in(const spool::Message& message);
 
 /// Returns the syslog severity of TEXT, a line of the error log in either format.

@@ -1,8 +1,8 @@
 // Sends log lines to a syslog server over TCP (RFC 6587) or TLS (RFC 5425). libcurl makes the
 // connection and verifies the server's certificate.
 //
-// A syslog server does not acknowledge messages. Lines that are in the buffers of the connection
-// when the server dies are lost.
+// A syslog server does not acknowledge messages. If the server dies, lines in the buffers of the
+// connection are lost.
 #include <curl/curl.h>
 #include <fmt/core.h>
 #include <poll.h>
@@ -55,7 +55,7 @@ class SyslogLineSender final : public LineSender {
     std::size_t sent = 0;
     error = send_text(text, sent, is_interrupted);
     if (error.empty()) return {.delivered = lines.size()};
-    // The server discards the part of a message at the end of a connection.
+    // Disconnect after an incomplete message, because the server then discards it.
     disconnect();
     return {
         .delivered = static_cast<std::size_t>(std::ranges::upper_bound(ends, sent) - ends.begin()),

@@ -85,7 +85,8 @@ std::vector<Line> lines_of(const event::Event& event) {
   return lines;
 }
 
-/// Returns URL with the characters encoded that end a link, or "" if URL is not a web address.
+/// Returns URL as the target of a link, with special characters encoded, or "" if URL is not a web
+/// address.
 std::string link_target(std::string_view url) {
   if (!url.starts_with("http://") && !url.starts_with("https://")) return {};
   std::string target;
@@ -118,7 +119,8 @@ std::string text_in(Format format, const std::vector<Line>& lines) {
   return text;
 }
 
-/// Returns LINES as an adaptive card of Microsoft Teams. Its text runs do not have markup.
+/// Returns LINES as an adaptive card of Microsoft Teams. Text is not escaped, because text runs do
+/// not support markup.
 Json card_of(const std::vector<Line>& lines) {
   Json body = Json::array();
   for (const Line& line : lines) {

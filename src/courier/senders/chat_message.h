@@ -13,8 +13,8 @@
 
 namespace quarry::courier {
 
-/// Returns TEXT with the characters escaped that FORMAT treats as markup. For Format::kJson, returns
-/// TEXT. Control characters are replaced by spaces.
+/// Escapes the characters of TEXT that FORMAT treats as markup, and replaces control characters
+/// with spaces. For Format::kJson, returns TEXT.
 std::string escape_for_chat(Format format, std::string_view text);
 
 /// Returns the message about EVENT in FORMAT, which is not Format::kJson. A long message is

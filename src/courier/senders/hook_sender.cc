@@ -1,8 +1,8 @@
 // Runs the after-receive hooks of repositories in the same way as `fossil backoffice`. Each hook is
 // a command line for /bin/sh. Hooks get the list of received artifacts on standard input. The exit
 // code is ignored, as in fossil, with one exception: a hook that exits with 75 (EX_TEMPFAIL) is
-// retried, and later hooks run first. If a hook is killed by a signal or times out, its event
-// becomes a dead letter, which an administrator can inspect and replay. When a hook ends, all
+// retried, and later hooks do not wait for it. If a hook is killed by a signal or times out, its
+// event becomes a dead letter, which an administrator can inspect and replay. When a hook ends, all
 // processes that the hook has started are killed.
 
 #include <fmt/core.h>

@@ -22,8 +22,8 @@ std::string as_utf8(const std::string& text) {
   return valid.get();
 }
 
-/// Returns TEXT on one line. Replaces each control character by a blank, because control characters
-/// could end a header.
+/// Returns TEXT on one line. Replaces each control character with a space, because a control
+/// character could end a header.
 std::string on_one_line(const std::string& text) {
   std::string line = as_utf8(text);
   for (char& c : line) {

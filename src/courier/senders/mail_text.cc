@@ -58,7 +58,7 @@ struct Subject {
   std::string operator()(const event::Test& test) const {
     return fmt::format("test of {}: {}", test.destination, test.message);
   }
-  // Other events are only for the courier itself.
+  // The courier handles all other events itself, and never sends them.
   std::string operator()(const auto& /*unused*/) const { return {}; }
 };
 

@@ -44,10 +44,10 @@ std::vector<std::string> small_environment();
 std::expected<base::CommandEnd, DeliveryResult> run_to_deliver(const base::Command& command,
                                                                const Interrupted& is_interrupted);
 
-/// Returns the command of HOOK. Replaces %F by the fossil program and %R by the repository, removes
-/// %A, and keeps other % signs. As in fossil, the values are not quoted, because the author of the
-/// command has to quote them. Errors: kInvalid (a value contains a character that is special to a
-/// shell).
+/// Returns the command of HOOK. Replaces %F with the fossil program and %R with the repository,
+/// removes %A, and keeps other % signs. As in fossil, the values are not quoted, because the author
+/// of the command has to quote them. Errors: kInvalid (a value contains a character that is special
+/// to a shell).
 Result<std::string> hook_line(const event::Hook& hook, const std::string& default_fossil);
 
 /// Returns a line about EVENT for people: "[project] check-in by ann: comment".

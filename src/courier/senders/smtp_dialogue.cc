@@ -9,7 +9,7 @@ namespace {
 constexpr std::size_t kMaxShown = 400;
 constexpr std::size_t kMaxLine = 2000;
 
-// Statuses for a missing or refused login. They mean that the configuration is wrong, not the
+// Statuses for a missing or refused login, which mean that the configuration is wrong, not the
 // email.
 constexpr int kLoginWanted = 530;
 constexpr int kLoginRefused = 535;
@@ -86,8 +86,8 @@ MailReport SmtpDialogue::report(const std::string& error) const {
   MailReport report;
   for (const auto& answer : recipients_) {
     RecipientResult result;
-    // If the server refused this recipient, report the refusal. It is more useful than the outcome
-    // of the whole email.
+    // If the server refused this recipient, report the refusal, which is more useful than the
+    // outcome of the whole email.
     if (answer && answer->status >= 400) {
       result = result_of(*answer);
     } else if (is_accepted_ && answer) {

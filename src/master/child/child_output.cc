@@ -12,7 +12,7 @@
 namespace quarry::master {
 namespace {
 
-constexpr std::size_t kMaxLine = 768;  // with its prefix, a line fits into log_limit
+constexpr std::size_t kMaxLine = 768;  // short enough for log_limit, even with the prefix
 // Maximum number of bytes to read at once, so that a child that prints continuously does not delay
 // other events.
 constexpr std::size_t kShare = std::size_t{64} << 10;

@@ -57,8 +57,7 @@ struct OutputPipes {
 };
 
 /// Called in the child. Redirects standard input from /dev/null, and standard output and error to
-/// PIPES. If PIPES is null, output and error are redirected to /dev/null, except that error is not
-/// redirected if KEEPS_ERROR is set.
+/// PIPES. If PIPES is null, redirects output to /dev/null, and error too unless KEEPS_ERROR is set.
 void redirect_standard_streams(const OutputPipes* pipes, bool keeps_error);
 
 /// The master's ends of one child's pipes.

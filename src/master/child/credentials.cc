@@ -71,8 +71,8 @@ Result<Credentials> owner_of(const std::filesystem::path& path) {
   const std::string home = entry != nullptr ? entry->pw_dir : "";
   gid_t gid = status.st_gid;
   if (gid == 0 && status.st_uid != 0) {
-    // After `chown USER`, the file still has root's group. Do not use it, because the user could
-    // then read files of root's group.
+    // After `chown USER`, the file still has root's group. Do not use root's group, because the
+    // user could then read files of this group.
     gid = entry != nullptr ? entry->pw_gid : status.st_uid;
   }
   return Credentials{name, status.st_uid, gid, home, groups_of(name, gid)};

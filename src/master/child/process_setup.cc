@@ -65,7 +65,7 @@ Result<void> put_in_force(const ProcessSettings& settings,
   if (!settings.chdir.empty() && ::chdir(settings.chdir.c_str()) != 0) {
     return fail_errno("cannot change to the folder {}", settings.chdir);
   }
-  // Set the flag at the end, because a change of user clears it.
+  // Set this flag after the change of user, which clears it.
   if (settings.dumpable && ::prctl(PR_SET_DUMPABLE, 1, 0, 0, 0) != 0) {
     base::log(LogLevel::kWarning, "{}", fail_errno("cannot set process.dumpable").error().message);
   }

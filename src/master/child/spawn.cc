@@ -61,8 +61,8 @@ class Preparation {
     (void)!::write(pipe_.writing.get(), why.data(), std::min(why.size(), std::size_t{PIPE_BUF}));
   }
 
-  /// Used by the master. Waits until the child has closed the pipe or a timeout is over. Returns
-  /// the reason why the child cannot start, or "".
+  /// Used by the master. Waits until the child has closed the pipe, or until a timeout. Returns the
+  /// reason why the child cannot start, or "".
   std::string outcome() {
     pipe_.writing.reset();
     std::array<char, PIPE_BUF> text{};
@@ -146,8 +146,8 @@ void keep_log_for_now(Inheritance& mine) {
   if (number > STDERR_FILENO) ::fcntl(number, F_SETFD, FD_CLOEXEC);
 }
 
-// Executes PROGRAM. This closes the pipe of the Preparation, which tells the master that the child
-// has started.
+// Executes PROGRAM. The execution closes the pipe of the Preparation, which tells the master that
+// the child has started.
 [[noreturn]] void execute(const Inheritance& mine, const Program& program) {
   if (auto passed = pass_listener(mine.service.listener.fd()); !passed) {
     mine.give_up(passed.error().message);

@@ -230,7 +230,7 @@ void Jobs::run_again(std::uint32_t number, std::chrono::seconds wait) {
 
 void Jobs::second_passed() {
   ask_for_due();
-  children_.escalate_overdue();  // first, so that jobs terminated below are not killed yet
+  children_.escalate_overdue();  // before end_overdue_jobs(), whose jobs must not be killed yet
   end_overdue_jobs();
   places_.share_out();
 }

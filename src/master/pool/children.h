@@ -72,7 +72,7 @@ struct Remains {
 
 class Children {
  public:
-  /// Objects that Children use but do not own.
+  /// Objects that this class uses but does not own.
   struct Dependencies {
     event_base* base = nullptr;
     const MasterState* master_state = nullptr;

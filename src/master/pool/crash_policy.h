@@ -35,7 +35,7 @@ class EmergencyRestart {
   using Clock = std::chrono::steady_clock;
 
   /// Replaces all children after THRESHOLD crashes within INTERVAL. If THRESHOLD or INTERVAL is 0,
-  /// never replaces them.
+  /// never replaces all children.
   EmergencyRestart(std::size_t threshold, std::chrono::milliseconds interval)
       : threshold_(threshold), interval_(interval) {}
 

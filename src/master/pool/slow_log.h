@@ -22,7 +22,7 @@ struct SlowRequest {
   std::string service;  // such as "pool www"
   pid_t pid = 0;
   double seconds = 0;
-  std::int64_t micros_since_sql = 0;  // time since state.sql was last running
+  std::int64_t micros_since_sql = 0;  // time since state.sql was last seen running
   scoreboard::SlotState state;
 };
 

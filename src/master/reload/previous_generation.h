@@ -2,7 +2,7 @@
 //
 // Previous children are asked to exit after the new children have started. After
 // process_control_timeout, the remaining children are terminated and, if necessary, killed.
-// Children with ends_by_itself have no time limit.
+// Children with ends_by_itself do not have a time limit.
 #pragma once
 
 #include <sys/types.h>

@@ -15,8 +15,8 @@
 namespace quarry::master {
 namespace {
 
-// A board has twice pm.max_children slots and these spare slots. In small pools, a reload can then
-// raise pm.max_children, and can begin before the previous reload is complete.
+// A board has twice pm.max_children slots, plus these spare slots. In small pools, a reload can
+// then raise pm.max_children, and can begin before the previous reload is complete.
 constexpr std::size_t kSpareSlots = 32;
 
 std::size_t slots_for(const Service& service) {

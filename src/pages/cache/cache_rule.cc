@@ -28,8 +28,9 @@ constexpr auto kPages = std::to_array<std::string_view>(
      "vpatch",     "wcontent", "wdiff",        "whistory",    "whatis",      "wiki",
      "wiki_rules", "winfo"});
 
-// Pages that fossil makes in a transaction with temporary tables. Whenever such a transaction changes
-// a temporary table, fossil also stores the time of this use of the server's URL in the repository.
+// Pages that fossil makes in a transaction with temporary tables. Whenever such a transaction
+// changes a temporary table, fossil also records in the repository when the server's URL was last
+// used.
 constexpr auto kWritingPages =
     std::to_array<std::string_view>({"annotate", "blame", "doc", "praise"});
 
@@ -60,7 +61,7 @@ bool is_browser(std::string_view text) {
 
 std::optional<Agent> agent_of(std::string_view user_agent) {
   constexpr auto kRobotWords = std::to_array<std::string_view>({"bot", "spider", "crawl", "http"});
-  // Fossil treats a user agent with this word as a phone, and other tablets as browsers.
+  // Fossil treats user agents with this word, including some tablets, as phones.
   constexpr std::string_view kPhoneWord = "Mobi";
   constexpr auto kUnknownAgents =
       std::to_array<std::string_view>({"Opera/", "Safari/", "Lynx/", "NetSurf/"});

@@ -23,9 +23,10 @@ std::optional<Agent> agent_of(std::string_view user_agent);
 /// Returns the user agent for which the shared page of AGENT is made.
 std::string_view canonical(Agent agent);
 
-/// Returns the key of REQUEST for TARGET. The key contains all properties of the request that its
-/// page depends on, but not the state of files. Returns nullopt if fossil has to make the page: the
-/// user might be logged in, the request might change data, or the page might differ between users.
+/// Returns the key of REQUEST for TARGET. The key contains all properties of the request on which
+/// the page depends, but not the state of files. Returns nullopt if fossil has to make the page:
+/// the user might be logged in, the request might change data, or the page might differ between
+/// users.
 std::optional<std::string> cache_key(const PageRequest& request, const Target& target,
                                      bool trust_remote_user);
 

@@ -122,8 +122,8 @@ void PageConnection::put(std::string_view bytes) {
 }
 
 void PageConnection::add(evbuffer* body) {
-  // The bytes are copied, because a buffer that was read from a pipe is only half full. If it were
-  // moved to the output, its free half would be lost.
+  // The bytes are copied, because a buffer that was read from a pipe is only half full. If such a
+  // buffer were moved to the output, its free half would be wasted.
   while (evbuffer_get_length(body) > 0) {
     evbuffer_iovec first{};
     evbuffer_peek(body, -1, nullptr, &first, 1);

@@ -36,7 +36,7 @@ class PageConnection {
   class Owner {
    public:
     virtual ~Owner() = default;
-    /// Called when the request has arrived. If IS_TOO_LARGE, the request has no body.
+    /// Called when the request has arrived. If IS_TOO_LARGE, the body was discarded.
     virtual void on_request(PageConnection& connection, bool is_too_large) = 0;
     /// Called when the output buffer is empty.
     virtual void on_drained(PageConnection& connection) = 0;

@@ -53,9 +53,9 @@ FossilRun::FossilRun(event_base* base, FossilProcess process, std::string_view h
       output_(watch(base, process_.take_output())),
       errors_(watch(base, process_.take_errors())) {
   deadline_.wait(options.timeout);
-  if (!input_ || !output_ || !errors_) return;  // the run ends at its deadline
-  // Close fossil's standard input after everything was written, or after an error: fossil does not
-  // have to read all of its input.
+  if (!input_ || !output_ || !errors_) return;  // no memory: the run then ends at its deadline
+  // Close fossil's standard input after everything was written, and also after an error, because
+  // fossil does not have to read all of its input.
   bufferevent_setcb(
       input_.get(), nullptr,
       [](bufferevent*, void* self) { static_cast<FossilRun*>(self)->input_.reset(); },

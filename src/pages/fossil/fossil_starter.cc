@@ -90,7 +90,7 @@ class Starter {
     ::prctl(PR_SET_NAME, "page starter");
     base::set_process_title("quarry: page starter");
     // Block all signals. SIGCHLD is read with a signalfd. A signal to the whole process group, such
-    // as Ctrl-C, ends the pages process; this process then ends too.
+    // as Ctrl-C, ends the pages process, and the starter then exits too.
     sigset_t all;
     ::sigfillset(&all);
     ::sigprocmask(SIG_BLOCK, &all, nullptr);

@@ -6,12 +6,14 @@
 //                 <── each fossil that has exited ────────
 //
 // With autogroup (sched(7)), the kernel first divides processor time among sessions, and niceness
-// applies only within a session. In a session with the usual share, a niced fossil gets as much
-// time as all syncs together. Therefore all fossils share one session, which has a lower share.
+// applies only within a session. In a session with the usual share, a niced fossil would get as
+// much time as all syncs together. Therefore all fossils share one session, which has a lower
+// share.
 //
 // When the pages process exits or crashes, the starter kills all running fossils, waits until they
-// have exited, and removes their temporary folder. A pages process that exits waits for the starter.
-// Otherwise, a service manager could find and kill these processes after the master has exited.
+// have exited, and removes their temporary folder. Before the pages process exits, it waits for the
+// starter. Otherwise, a service manager could find fossils that are still running after the master
+// has exited, and kill them.
 #pragma once
 
 #include <sys/types.h>

@@ -18,8 +18,7 @@ constexpr std::string_view kSpaces = " \t\n\v\f\r";
 constexpr std::string_view kCookie = "fossil-";
 constexpr auto kNames = std::to_array<std::string_view>(
     {"u", "p", "n1", "n2", "n", "name", "pw", "repo", "login", "password", "resid", "token"});
-// Number of bytes of a name to compare. It is enough for each of kNames, and for the beginning of a
-// cookie's name.
+// Number of bytes of a name to compare, enough for all kNames and for the prefix of cookie names.
 constexpr std::size_t kLongestKey = 15;
 // Maximum depth of nested JSON. This is more than fossil accepts (15).
 constexpr int kMaxDepth = 30;

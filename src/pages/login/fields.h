@@ -13,8 +13,8 @@
 
 namespace quarry::pages {
 
-/// Keeps only fields that are relevant for logins, and at most kMaxValues values per name. This
-/// limits memory use and is enough to detect too many values.
+/// Keeps only fields that are relevant for logins, and at most kMaxValues values per name. The
+/// limit saves memory, and is high enough to detect too many values.
 class Fields {
  public:
   static constexpr std::size_t kMaxValues = 17;  // per name

@@ -46,7 +46,7 @@ std::optional<std::string> user_of_cookie(std::string_view value);
 bool may_have_password(const PageRequest& request, const Target& target, const PageNames& pages);
 
 /// Returns the guesses in REQUEST for TARGET, usually only a hidden guess. Replaces the parameters
-/// of REQUEST by the parsed parameters. Refuses ambiguous requests and oversized logins. If
+/// of REQUEST with the parsed parameters. Refuses ambiguous requests and oversized logins. If
 /// TRUST_REMOTE_USER, the web server has already authenticated REMOTE_USER.
 std::expected<std::vector<Guess>, Refusal> guesses_in(PageRequest& request, const Target& target,
                                                       const PageNames& pages,

@@ -33,8 +33,8 @@ bool is_hidden(const Guess& guess) {
   return guess.kind == Guess::Kind::kHidden;
 }
 
-/// Returns the user for whom the reply sets a login cookie. Returns nullopt if the reply sets no
-/// login cookie, or if it deletes the cookie.
+/// Returns the user for whom the reply sets a login cookie. Returns nullopt if the reply does not
+/// set a login cookie, or deletes it.
 std::optional<std::string> user_logged_in(const http::ReplyHeader& header) {
   for (const auto& [name, value] : header.fields) {
     if (!http::same_name(name, "Set-Cookie") || !value.starts_with("fossil-")) continue;
@@ -52,7 +52,7 @@ Result<std::vector<std::string>> users_for(const std::string& file, const std::s
   return repository::users_for_login(*repository, name, kMaxUsers + 1);
 }
 
-/// Replaces a guess for an e-mail address by a guess for each user with this address, because
+/// Replaces a guess for an e-mail address with a guess for each user with this address, because
 /// fossil compares the password with the passwords of all these users.
 std::optional<Refusal> resolve_addresses(std::vector<Guess>& guesses) {
   std::vector<Guess> resolved;
@@ -179,8 +179,8 @@ void LoginAttempt::on_head(const http::ReplyHeader& header) {
       skip(one);
       continue;
     }
-    // The reply to a HEAD request has no body that could show a wrong password. So each guess
-    // counts as wrong. Redirects are different, because fossil never redirects after a wrong
+    // The reply to a HEAD request does not have a body that could show a wrong password. So each
+    // guess counts as wrong. Redirects are different, because fossil never redirects after a wrong
     // password.
     const bool is_redirect = header.status >= 300 && header.status < 400;
     if (is_head_ && !is_redirect) fail(one);

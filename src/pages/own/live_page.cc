@@ -21,7 +21,7 @@ using scoreboard::PoolSnapshot;
 using scoreboard::SlotState;
 using scoreboard::Stage;
 
-// The page lists this number of slowest requests, and truncates their texts to kMaxText bytes.
+// Number of slowest requests on the page. Their texts are truncated to kMaxText bytes.
 constexpr std::size_t kMaxRequests = 10;
 constexpr std::size_t kMaxText = 80;
 // Limits of the page of all pools.
@@ -41,7 +41,7 @@ bool is_at_work(const SlotState& child) {
   return child.stage > Stage::kAccepting && child.stage < Stage::kFinished;
 }
 
-/// Returns the number of requests in COUNTED without those of live pages.
+/// Returns the number of requests in COUNTED, except requests for status pages.
 std::uint64_t served(const Counters& counted) {
   return counted.requests - std::min(counted.requests, counted.status_requests);
 }

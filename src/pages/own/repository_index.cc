@@ -104,8 +104,8 @@ RepositoryList RepositoryIndex::list(std::string_view below) {
     auto& entry = cached[name.str()];
     if (auto old = cached_.extract(name.str())) entry = std::move(old.mapped());
     if (steady_clock::now() >= deadline) {
-      // The time is up, so leave out all remaining repositories. Their cached summaries are not
-      // shown, because the repositories might have become private.
+      // The time is up, so leave out all remaining repositories. Do not show cached summaries,
+      // because the repositories might have become private.
       list.is_cut = true;
       continue;
     }

@@ -23,8 +23,8 @@ class Bound {
   Bound& operator=(const Bound&) = delete;
 
   Time now() const { return options_.now(); }
-  /// Returns whether the time limit has passed or the client has disconnected. After it has
-  /// returned true, it always returns true. Takes about as long as reading the clock.
+  /// Returns whether the time limit has passed or the client has disconnected. Once the result is
+  /// true, it stays true. Takes about as long as reading the clock.
   bool is_over();
   /// Returns whether the time limit is near. A reply that can be continued later should then end.
   bool is_near() const;

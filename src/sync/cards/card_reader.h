@@ -98,8 +98,8 @@ class CardReader {
   /// Returns the error for a card with invalid words: "malformed file line" or "bad command: …".
   Error misshapen() const;
 
-  /// Returns the time in the last comment "# timestamp TIME …" so far. In a reply, it is the time
-  /// of the server.
+  /// Returns the time in the last comment "# timestamp TIME …" so far. In a reply, this is the
+  /// server's time.
   std::optional<base::UnixMillis> timestamp() const;
   /// Returns the number of cards read so far.
   std::size_t count() const { return count_; }

@@ -18,9 +18,9 @@ namespace quarry::sync {
 
 class ClientOffer {
  public:
-  /// REPOSITORY is not owned. If WITH_PRIVATE is set, private artifacts are also named and sent. If
-  /// CATALOGUE is set, all artifacts are named, not only unclustered ones. After MAX_UPLOAD bytes,
-  /// no more artifacts are added to a request.
+  /// REPOSITORY is not owned. If WITH_PRIVATE is set, private artifacts are also announced and
+  /// sent. If CATALOGUE is set, all artifacts are announced, not only unclustered ones. After
+  /// MAX_UPLOAD bytes, no more artifacts are added to a request.
   ClientOffer(repository::Repository& repository, bool with_private, bool catalogue,
               std::size_t max_upload)
       : repository_(repository),

@@ -10,8 +10,8 @@
 // the reply to `pragma uv-hash`, even if the client has not sent this pragma. The client uses only
 // the cards in the last reply.
 //
-// The newer version of a file is the version with the later mtime. If the mtimes are equal, it is
-// the version with the greater hash (a deletion, "-", is the lowest). Used by ClientSession.
+// The version of a file with the later mtime is newer. If the mtimes are equal, the version with
+// the greater hash is newer ("-", a deletion, is the lowest). Used by ClientSession.
 #pragma once
 
 #include <cstdint>

@@ -53,7 +53,7 @@ class Exchange {
   /// Returns whether the request failed because the user does not have the right to clone.
   bool refused_clone() const { return clone_refused_; }
   /// Returns whether a hook embargo still has to be removed. A pass without a receipt cannot remove
-  /// it.
+  /// the embargo.
   bool leaves_embargo() const { return leaves_embargo_; }
 
   /// Reports the start of PHASE through Request::on_progress.

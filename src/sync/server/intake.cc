@@ -76,8 +76,8 @@ Result<void> Intake::mention(NameList& mentioned) {
 Result<void> Intake::mention_one(const HashName& name, bool is_private) {
   const auto known = repository_.find(name);
   // A client without the right to private artifacts can neither add private artifacts nor make
-  // stored artifacts private. It can only make phantoms private. Such a phantom is no longer
-  // requested, and becomes public when its content arrives.
+  // stored artifacts private. Such a client can only make phantoms private. Such a phantom is no
+  // longer requested, and becomes public when its content arrives.
   const bool may_hide = sync_user_.may(Right::kPrivate) || (known && known->is_phantom());
   if (is_private && !may_hide) return {};
   if (known) {

@@ -41,8 +41,7 @@ class Intake {
     has_news_ = has_news_ || is_news;
     return {};
   }
-  /// Calls WORK like store(), but for bookkeeping of the sync protocol: WORK does not return a
-  /// value.
+  /// Like store(), but for bookkeeping of the sync protocol, which does not count as a change.
   template <typename Work>
   Result<void> record(Work work) {
     repository::Receipt* const into = receipt();

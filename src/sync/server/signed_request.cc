@@ -54,7 +54,7 @@ Result<void> SignedRequest::begin(const SignedHead& head, base::UnixMillis now) 
   const std::string web_login =
       head.takes_web_login && !card ? sync_user.web_login(head.cookie) : std::string();
   if (!web_login.empty()) {
-    // The token does not reveal the secret of the login, which is the key of this hash.
+    // The token is a hash, so it does not reveal the secret of the login.
     form_token_ = artifact::sha3_256_hex(fmt::format("{}\nform", web_login));
   } else {
     sync_user.remote_user(head.remote_user);

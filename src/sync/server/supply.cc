@@ -34,7 +34,7 @@ bool Supply::is_full() {
     const auto seconds =
         repository_.settings().get_int("max-download-time", kDefaultMaxDownloadSeconds);
     max_download_ = static_cast<std::size_t>(std::max<std::int64_t>(bytes, 1));
-    // As in fossil, the time limit is at least one second, even if the setting is 0.
+    // As in fossil, the time limit is at least one second, even if max-download-time is 0.
     deadline_ = bound_.now() + std::chrono::seconds(std::clamp<std::int64_t>(seconds, 1, 3600));
   }
   if (writer_.size() >= max_download_) return true;

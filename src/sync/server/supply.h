@@ -1,9 +1,9 @@
 // Sends artifacts and the names of available artifacts in reply to a pull or a clone.
 //
 // A reply is full when it is `max-download` bytes long, after `max-download-time` (settings of the
-// repository), or after most of a request's time limit. Artifacts that do not fit are only named,
-// and the client requests them again. Private artifacts are sent only in a private session. Shunned
-// artifacts are never sent. Used by Exchange.
+// repository), or after most of a request's time limit. Artifacts that do not fit are only
+// announced, and the client requests them again. Private artifacts are sent only in a private
+// session. Shunned artifacts are never sent. Used by Exchange.
 #pragma once
 
 #include <cstdint>

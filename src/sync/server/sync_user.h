@@ -51,8 +51,8 @@ class SyncUser {
   /// body is an error. Error: kDenied.
   Result<void> login_cookie(std::string_view cookie, std::string_view body);
   /// Returns whether CARD proves that a user with a password has sent it. Does not grant any rights
-  /// yet. SIGNS has to return whether a nonce is the hash of the signed bytes. It is called only if
-  /// the signature is correct. Errors: kDenied, errors from SIGNS.
+  /// yet. SIGNS has to return whether a nonce is the hash of the signed bytes. SIGNS is called only
+  /// if the signature is correct. Errors: kDenied, errors from SIGNS.
   Result<bool> proves(const LoginCard& card,
                       const std::function<Result<bool>(std::string_view nonce)>& signs);
   /// The first of two steps of a login with CARD, for the case that the signed bytes have not
@@ -84,7 +84,8 @@ class SyncUser {
   std::optional<std::string> login_name() const {
     return is_logged_in_ ? std::optional<std::string>(name_) : std::nullopt;
   }
-  /// The id of the user name(), and the nonce of the last login, if any. A receipt records both.
+  /// The id of the user with name(), and the nonce of the last login, if any. A receipt records
+  /// both.
   std::int64_t uid() const { return uid_; }
   const std::optional<std::string>& nonce() const { return nonce_; }
 

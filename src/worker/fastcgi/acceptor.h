@@ -37,8 +37,8 @@ class Acceptor {
   /// Makes next() also return when FD is readable. Errors: kIo.
   Result<void> wake_on(int fd);
 
-  /// Sets the CALLBACK for each return of accept(). The argument of CALLBACK is true if the worker
-  /// has to serve a connection. Refused connections never make the worker busy.
+  /// Sets the CALLBACK to call after each return of accept(). The argument of CALLBACK is true if
+  /// the worker has to serve a connection. Refused connections never make the worker busy.
   void on_return(std::function<void(bool)> callback) { on_return_ = std::move(callback); }
 
   /// Sets the WORK to call once after a while without connections.

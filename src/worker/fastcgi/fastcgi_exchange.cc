@@ -120,7 +120,7 @@ Result<void> FastCgiExchange::await_more(bool has_some, steady_clock::time_point
                 base::in_words(timeouts_.head));
   }
   // poll(2) cannot report more data, because peeked data keeps the socket readable. Therefore peek
-  // again after a pause. This is rare, because web servers usually send the head at once.
+  // again after a pause. Such pauses are rare, because web servers usually send the head at once.
   const auto left = std::chrono::duration_cast<milliseconds>(deadline - steady_clock::now());
   auto wait = std::max(milliseconds(1), left);
   if (has_some) {
@@ -195,8 +195,8 @@ Result<void> FastCgiExchange::await_head() {
 Result<void> FastCgiExchange::answer_get_values(std::size_t size, std::string_view names) {
   const std::string answer = get_values_result(names);
   std::string taken(size, '\0');
-  // Do not wait. The record has already arrived, and the send buffer has space for the answer if
-  // the client has read the earlier answers.
+  // Do not wait. The record has already arrived, and the send buffer has space unless the client
+  // has not read earlier answers.
   if (::recv(fd_, taken.data(), size, MSG_DONTWAIT) == static_cast<ssize_t>(size) &&
       ::send(fd_, answer.data(), answer.size(), MSG_NOSIGNAL | MSG_DONTWAIT) ==
           static_cast<ssize_t>(answer.size())) {
@@ -221,7 +221,7 @@ bool FastCgiExchange::is_passed_on(
 
 Result<void> FastCgiExchange::read_head() {
   if (!is_whole_) set_timeout(SO_RCVTIMEO);
-  // Do not pass a listening socket. With one, libfcgi would itself accept another connection after
+  // Do not pass a listening socket. Otherwise, libfcgi would itself accept another connection after
   // an invalid request.
   FCGX_InitRequest(&fcgx_, -1, 0);
   fcgx_.ipcFd = fd_;
@@ -337,7 +337,7 @@ bool FastCgiExchange::send(const Reply& reply) {
     held.emplace();
   }
   if (!is_drained_ && is_whole_) {
-    // Discard the rest of the body, so that the connection can be kept. This does not block,
+    // Discard the rest of the body, so that the connection can be kept. The reads do not block,
     // because the rest has already arrived.
     while (FCGX_GetChar(fcgx_.in) >= 0) continue;
     is_drained_ = true;

@@ -20,8 +20,8 @@
 
 namespace quarry::worker {
 
-/// Initializes libfcgi. Call it once per process, before our signal handlers are installed, because
-/// libfcgi would replace them. Errors: kIo.
+/// Initializes libfcgi. Call this once per process, before our signal handlers are installed,
+/// because libfcgi would replace these handlers. Errors: kIo.
 Result<void> start_fastcgi();
 
 struct ExchangeTimeouts {
@@ -52,7 +52,8 @@ class FastCgiExchange : public BodyReader {
   Result<void> read_head();
   /// Sets a function that is called with the number of bytes of the body that have been read.
   void watch_body(std::function<void(std::size_t size)> on_body) { on_body_ = std::move(on_body); }
-  /// Returns the request whose head was read. Its views are valid for the lifetime of this object.
+  /// Returns the request whose head was read. The request's views are valid for the lifetime of
+  /// this object.
   const Request& request() const { return request_; }
   /// Reads the body. Allocates memory only as bytes arrive.
   Result<std::string> read(std::size_t size) override;

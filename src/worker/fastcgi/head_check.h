@@ -32,7 +32,7 @@ struct HeadCheck {
   std::string_view content{};
 };
 
-/// Maximum size of a head. This is enough for the largest allowed parameters if each of their
+/// Maximum size of a head. This size is enough for the largest allowed parameters if each of their
 /// records has at least 16 bytes.
 constexpr std::size_t kMaxHeadSize = http::kMaxParamsSize * 2;
 

@@ -56,7 +56,7 @@ bool send_stdout_records(int fd, std::uint16_t request_id, std::string_view byte
                                        .request_id = request_id,
                                        .content_length = static_cast<std::uint16_t>(size)});
       parts[2 * records] = {headers[records].data(), headers[records].size()};
-      // iovec has no const pointer, but sendmsg(2) only reads.
+      // The cast is safe, because sendmsg(2) only reads the data.
       parts[2 * records + 1] = {const_cast<char*>(bytes.data()), size};
       bytes.remove_prefix(size);
     }

@@ -70,10 +70,11 @@ Reply text_reply(int status, std::string_view text);
 /// request and not a sync. Otherwise returns REPLY. PLACE is used for the links of the page.
 Reply for_browser(const Request& request, Reply reply, const http::ErrorPlace& place = {});
 
-/// A function that receives a body piece by piece. If it returns an error, the rest is not read.
+/// A function that receives a body piece by piece. If the function returns an error, the rest of
+/// the body is not read.
 using BodySink = std::function<Result<void>(std::string_view bytes)>;
 
-/// The body of a request. It can be read only once.
+/// The body of a request, which can be read only once.
 class BodyReader {
  public:
   virtual ~BodyReader() = default;

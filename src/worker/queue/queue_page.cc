@@ -23,7 +23,7 @@ using changes::JobView;
 using changes::QueueView;
 using changes::Stage;
 
-/// Returns MARKUP in the frame of our pages. BELOW_QUEUE is whether the page is below the queue's.
+/// Returns MARKUP in the frame of our pages. If BELOW_QUEUE, adds a link to the queue's page.
 std::string framed(Markup& markup, std::string_view title, const PageContext& context,
                    bool below_queue) {
   std::vector<http::PageLink> links = {{"./" + context.project, context.repository}};
@@ -54,8 +54,8 @@ std::string in_words(std::chrono::milliseconds time) {
   return seconds < 120 ? fmt::format("{} s", seconds) : fmt::format("{} min", seconds / 60);
 }
 
-/// Returns the beginning of the execution of a running job, or the time at which the job was ready
-/// if the log does not contain the beginning.
+/// Returns the start time of a running job or, if the log does not contain the start, the time at
+/// which the job was ready.
 base::UnixMillis beginning_of(const JobView& view) {
   return view.began.value_or(view.job.ended());
 }
@@ -66,7 +66,7 @@ std::chrono::milliseconds running_time(const JobView& view, const PageContext& c
       std::max<std::int64_t>(context.now.value - beginning_of(view).value, 0));
 }
 
-/// Returns a sentence that says when a job lands, or "".
+/// Returns when the job in VIEW is expected to land, as text, or "" if unknown.
 std::string expected_text(const JobView& view, const PageContext& context) {
   if (changes::is_over(view.stage)) return {};
   if (view.stage == Stage::kRun && view.expected) {
@@ -84,7 +84,7 @@ std::string_view name_of(changes::MoveType type) {
   return kNames[static_cast<std::size_t>(type)];
 }
 
-/// Returns the reason for the state of a job, or "" if the state says it.
+/// Returns why a job is in its state, or "" if the state does not need an explanation.
 std::string reason_of(const JobView& view) {
   if (!view.remark.empty()) return view.remark;
   if (view.is_new) return "not checked yet";
@@ -177,7 +177,7 @@ void add_item(Markup& page, const JobView& view, const PageContext& context) {
   page.raw("</p></li>\n");
 }
 
-/// Adds a list of the jobs in VIEW for which IS_LISTED, under TITLE, or NONE.
+/// Adds TITLE, and the jobs in VIEW whose stages satisfy IS_LISTED, or NONE if there are none.
 void add_list(Markup& page, const QueueView& view, const PageContext& context, Literal title,
               Literal none, auto is_listed) {
   page.raw("<h2>").raw(title).raw("</h2>\n");
@@ -340,7 +340,7 @@ std::string change_set_page(const JobView& view, const PageContext& context,
   for (const std::string& file : job.meta.files) {
     page.raw("<li><code>").text(file).raw("</code></li>\n");
   }
-  // Without output, the reason in the history is the log.
+  // Without output, links to the log lead to the history, which contains the reason.
   page.raw("</ul>\n<h2").raw(view.output.empty() ? Literal(" id=\"log\">") : Literal(">"));
   page.raw("History</h2>\n<ul class=\"rows\">\n");
   for (const changes::HistoryLine& line : job.history) {

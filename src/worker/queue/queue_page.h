@@ -29,13 +29,15 @@ struct ActionForm {
   std::string token;  // for the field `csrf`
 };
 
-/// Return the HTML pages. QUERY is the query of the request. Without actions, FORM is not shown.
+/// Return the HTML pages. QUERY is the query of the request. If FORM does not contain actions, it
+/// is not shown.
 std::string queue_page(const changes::QueueView& view, const PageContext& context,
                        std::string_view query);
 std::string change_set_page(const changes::JobView& view, const PageContext& context,
                             const ActionForm& form);
 
-/// Returns the page with the diff of NAME. Without a DIFF, the page says that it is being computed.
+/// Returns the page with the diff of NAME. Without DIFF, the page says that the diff is being
+/// computed.
 std::string diff_page(const changes::ChangeSetName& name, const std::optional<std::string>& diff,
                       const PageContext& context);
 

@@ -138,7 +138,7 @@ Result<void> QueueAnswer::act(base::UnixMillis now) {
   return {};
 }
 
-/// Does the action of a form, and redirects to the page of the change set.
+/// Performs the action of a form, and redirects to the page of the change set.
 Result<void> QueueAnswer::act_by_form(base::UnixMillis now) {
   std::string form;
   if (request_.size.value_or(kMaxForm + 1) > kMaxForm) {
@@ -161,7 +161,7 @@ Result<void> QueueAnswer::act_by_form(base::UnixMillis now) {
   return {};
 }
 
-/// Does the action in the path. FIELDS are the parameters. Returns the changed job.
+/// Performs the action that the path names. FIELDS are the parameters. Returns the changed job.
 Result<changes::Job> QueueAnswer::do_action(std::string_view fields, base::UnixMillis now) {
   const std::size_t slash = std::min(path_.find('/'), path_.size());
   const std::string_view digits = path_.substr(0, slash);

@@ -33,8 +33,7 @@ class Site : public Handler {
   bool pass_on(const Request& request, int connection) override;
   /// Checkpoints a write-ahead log that has become too long. Requests background work that is due.
   void work_after_reply() override;
-  /// Returns whether any write-ahead log has to be checkpointed, so that logs are empty while
-  /// nobody writes.
+  /// Returns whether a write-ahead log is not empty. Logs are checkpointed while nobody writes.
   bool has_idle_work() const override;
   void work_idly() override;
 
