@@ -4,8 +4,8 @@
 //                   whether to send them immediately or as a daily digest (`sdigest`), whether the
 //                   address is confirmed, and its user
 //   pending_alert   one row per event (`eventid` is the letter of event.type, then event.objid).
-//                   The row has a flag for each kind of email that has been sent: immediate email
-//                   (`sentSep`), digest (`sentDigest`), and mail to the moderators (`sentMod`).
+//                   A flag for each kind of email is set when the email has been sent: immediate
+//                   email (`sentSep`), digest (`sentDigest`), mail to the moderators (`sentMod`).
 //                   The row is deleted when both sentSep and sentDigest are set.
 //
 // The program that stores an event also adds the event's row to `pending_alert`. Fossil creates the

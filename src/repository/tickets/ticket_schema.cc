@@ -40,13 +40,13 @@ struct Making {
   bool is_table = false;  // the object is a table or an index
 };
 
-/// Returns whether FUNCTION can be slow even with short values. For example,
+/// Returns whether FUNCTION can be slow even with short arguments. For example,
 /// `printf('%.*c',1000000000,'x')` loops a billion times.
 bool is_endless(std::string_view function) {
   return function == "printf" || function == "format";
 }
 
-/// Returns whether the time of FUNCTION is quadratic in the length of its values.
+/// Returns whether the run time of FUNCTION is quadratic in the length of its arguments.
 bool is_slow(std::string_view function) {
   constexpr std::array kSlow{"instr", "replace", "trim", "ltrim", "rtrim", "json_patch"};
   return std::ranges::find(kSlow, function) != kSlow.end();

@@ -79,7 +79,7 @@ void SegmentLog::begin_at(const Position& beginning) {
 
 /// Opens a segment for appending. Creates the file before the space for its content is checked,
 /// because the disk might have space only for the name. A reader that finds the new file knows that
-/// the previous segment is complete, and can remove it.
+/// the previous segment is complete, and can remove that segment.
 Result<void> SegmentLog::begin_file() {
   if (file_ && size_ > 0 && size_ < limits_.file_size) return {};
   if (!file_ || size_ > 0) {
