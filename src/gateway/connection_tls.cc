@@ -19,8 +19,8 @@
 namespace quarry::gateway {
 namespace {
 
-/// Returns whether ERROR means that the client's first bytes are not TLS. OpenSSL reports some HTTP
-/// methods as such, and other bytes as a wrong version number.
+/// Returns whether ERROR means that the client's first bytes are not TLS. OpenSSL recognizes some
+/// HTTP methods, and reports other bytes as a wrong version number.
 bool is_plain_text(unsigned long error) {
   if (ERR_GET_LIB(error) != ERR_LIB_SSL) return false;
   const int reason = ERR_GET_REASON(error);

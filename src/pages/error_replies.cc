@@ -18,7 +18,7 @@ namespace {
 
 using base::LogLevel;
 
-/// Returns the log level for STATUS. As in the workers, the level for 404 is low.
+/// As in the workers, 404 has a low log level.
 LogLevel level_of(int status) {
   if (status >= 500) return LogLevel::kWarning;
   return status == 404 ? LogLevel::kDebug : LogLevel::kNotice;

@@ -43,7 +43,6 @@ std::unique_ptr<LineSender> make_file_line_sender(const DestinationOptions& opti
 std::unique_ptr<LineSender> make_http_line_sender(const DestinationOptions& options);
 std::unique_ptr<LineSender> make_syslog_line_sender(const DestinationOptions& options);
 
-/// Returns the name of this machine.
 std::string host_name();
 /// Returns the body of a request with LINES of HOST, in the format of TYPE: kLoki, kOpenSearch or
 /// kJsonLines.

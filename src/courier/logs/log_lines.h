@@ -32,7 +32,6 @@ std::optional<LogLine> line_in(const spool::Message& message);
 std::uint8_t severity_of(std::string_view text);
 /// Returns TEXT without "[TIME] LEVEL: ", which the receiver gets as separate values.
 std::string_view without_head(std::string_view text);
-/// Returns the log level with SEVERITY.
 std::string_view level_named(std::uint8_t severity);
 
 }  // namespace quarry::courier

@@ -26,7 +26,7 @@ constexpr std::string_view kTls = "syslog+tls://";
 constexpr std::string_view kTcp = "syslog://";
 constexpr int kSendPollMs = 200;
 
-/// Returns the URL with which libcurl connects to URL.
+/// Returns URL with a scheme that makes libcurl connect: http, or https for TLS.
 std::string curl_url_of(const std::string& url) {
   const bool is_tls = url.starts_with(kTls);
   const std::string address = url.substr(is_tls ? kTls.size() : kTcp.size());

@@ -19,7 +19,6 @@
 namespace quarry::courier {
 namespace {
 
-/// Returns the part of ADDRESS after the @.
 std::string domain_of(const std::string& address) {
   const std::size_t at = address.rfind('@');
   return at == std::string::npos ? "localhost" : address.substr(at + 1);

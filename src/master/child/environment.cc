@@ -16,7 +16,6 @@ bool has(const Environment& environment, const std::string& name) {
   return std::ranges::any_of(environment, [&](const auto& entry) { return entry.first == name; });
 }
 
-/// Returns the value of NAME in ENTRIES, or "".
 std::string value_of(const std::string& name, const std::vector<std::string>& entries) {
   for (const std::string& entry : entries) {
     if (entry.starts_with(name + "=")) return entry.substr(name.size() + 1);

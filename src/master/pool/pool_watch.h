@@ -43,7 +43,6 @@ class PoolWatch {
   void job_delayed();
   /// Records that a run has finished. FAILURE is the reason for a failure, or "" on success.
   void job_ended(std::chrono::milliseconds took, std::string_view failure);
-  /// Sets the number of children of earlier generations.
   void previous_children(std::size_t count);
   /// Handles the exit of the child in SLOT, which belonged to an earlier generation. COUNT is the
   /// number of remaining children of earlier generations.

@@ -35,7 +35,6 @@ std::string_view field_of(const http::ReplyHeader& header, std::string_view name
   return {};
 }
 
-/// Returns the nonce in HEADER, or "".
 std::string nonce_in(const http::ReplyHeader& header) {
   std::string_view policy = field_of(header, kPolicy);
   const std::size_t at = policy.find(kBeforeNonce);

@@ -21,7 +21,7 @@ using scoreboard::PoolSnapshot;
 using scoreboard::SlotState;
 using scoreboard::Stage;
 
-// Number of slowest requests on the page. Their texts are truncated to kMaxText bytes.
+// Number of slowest requests on the page. Texts of requests are truncated to kMaxText bytes.
 constexpr std::size_t kMaxRequests = 10;
 constexpr std::size_t kMaxText = 80;
 // Limits of the page of all pools.

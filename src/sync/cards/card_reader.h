@@ -101,7 +101,6 @@ class CardReader {
   /// Returns the time in the last comment "# timestamp TIME …" so far. In a reply, this is the
   /// server's time.
   std::optional<base::UnixMillis> timestamp() const;
-  /// Returns the number of cards read so far.
   std::size_t count() const { return count_; }
 
  private:

@@ -17,7 +17,6 @@ namespace quarry::sync {
 
 class CardWriter {
  public:
-  /// Returns the size of the text so far in bytes.
   std::size_t size() const { return text_.size(); }
   std::string take() { return std::move(text_); }
   void reserve(std::size_t size) { text_.reserve(size); }

@@ -185,7 +185,8 @@ void Acceptor::keep(Connection connection) {
 void Acceptor::park(Connection connection) {
   const int fd = connection.fd.get();
   if (is_ending_ || base::has_peer_left(fd)) return;
-  // Edge-triggered, because the part of the request that has arrived keeps the socket readable.
+  // Use edge-triggered mode, because the part of the request that has arrived keeps the socket
+  // readable.
   const int operation = connection.is_watched ? EPOLL_CTL_MOD : EPOLL_CTL_ADD;
   if (!watch(fd, EPOLLIN | EPOLLRDHUP | EPOLLET, operation)) return;
   if (kept_.size() >= kMaxKept) kept_.erase(kept_.begin());
