@@ -55,7 +55,7 @@ struct Field {
   Value value;
 };
 
-/// Returns the fields of a pool. SNAPSHOT must outlive the result.
+/// SNAPSHOT must outlive the result.
 std::vector<Field> pool_fields(const PoolSnapshot& snapshot);
 
 /// Computes the fields of processes, one process at a time.
@@ -73,7 +73,7 @@ class ProcessFields {
 
 /// Formats a time as "21/Nov/2026:19:55:47 +0000", in local time.
 std::string clf_time(std::int64_t seconds);
-/// Returns TEXT, truncated and without control characters and invalid UTF-8.
+/// Returns TEXT, truncated, without control characters or invalid UTF-8.
 std::string line_text(std::string_view text);
 std::string plain_text(const Value& value);
 

@@ -55,8 +55,7 @@ class AlertMailer {
   bool can_go_on_ = true;
 };
 
-/// Adds TEXT to the report's complaints. Does nothing if the number of complaints has reached the
-/// limit.
+/// Adds TEXT to the report's complaints, up to the limit on their number.
 void complain(AlertReport& report, std::string text);
 
 }  // namespace quarry::backoffice

@@ -125,7 +125,7 @@ Result<void> ClientOffer::send_unsent(CardWriter& writer) {
 
 Result<void> ClientOffer::send_asked(CardWriter& writer) {
   while (!asked_.empty() && !is_full(writer)) {
-    // Skip artifacts that were sent in the meantime, as unsent artifacts or as delta sources.
+    // Skip artifacts that were sent in the meantime by send_unsent() or as delta sources.
     if (asked_for_.contains(asked_.front())) {
       QUARRY_TRY_ASSIGN(const bool is_sent, send(writer, asked_.front()));
       if (!is_sent) break;
