@@ -42,15 +42,15 @@ struct SlowLogConfig {
 
 /// FILE:LINE of each value of a directive, for error messages.
 using DirectivePlaces = std::map<std::string, std::vector<std::string>>;
+/// Returns FILE:LINE of the last value of DIRECTIVE, or "" if no file sets it.
+std::string place_of(const DirectivePlaces& places, const std::string& directive);
 
 struct GlobalConfig {
   base::LogOptions log;
   bool daemonize = false;
-  std::string pid_file;                        // "": none
-  std::optional<base::SocketAddress> control;  // control.socket
-  std::string control_place;  // FILE:LINE where the path of `control` is set, for error messages
+  std::string pid_file;                               // "": none
+  std::optional<base::SocketAddress> control;         // control.socket
   std::optional<base::SocketAddress> metrics_listen;  // metrics.listen
-  std::string metrics_listen_place;
   std::chrono::milliseconds process_control_timeout{10'000};
   ResourceLimits limits;
   std::optional<int> priority;        // process.priority; inherited by children
@@ -99,7 +99,6 @@ struct PoolConfig {
   std::string group;
   std::optional<Credentials> run_as;          // nullopt: the master's user
   std::optional<base::SocketAddress> listen;  // always set after reading
-  std::string listen_place;                   // FILE:LINE of `listen`; "" if not from a file
   base::ListenOptions listen_options;
   std::string listen_owner;  // as written in the file, like the next three
   std::string listen_group;
@@ -117,7 +116,6 @@ struct PoolConfig {
   std::string ping_path;    // "": no page
   std::string ping_response = "pong";
   std::optional<base::SocketAddress> status_listen;  // pm.status_listen
-  std::string status_listen_place;
   std::filesystem::path repository;         // file of the only repository; empty with repositories
   std::filesystem::path repositories;       // folder of repositories
   std::shared_ptr<CarriedOptions> carried;  // null if no directives were passed on

@@ -37,15 +37,19 @@ class BoundAddresses {
 
   /// Binds all addresses of CONFIG at the same time, like the server.
   void bind_all(const master::Config& config) {
-    bind(config.global.control, config.global.control_place, {.mode = 0600});
-    bind(config.global.metrics_listen, config.global.metrics_listen_place, {});
+    const master::DirectivePlaces& places = config.global.places;
+    bind(config.global.control,
+         master::place_of(places, places.contains("control.socket") ? "control.socket" : "pid"),
+         {.mode = 0600});
+    bind(config.global.metrics_listen, master::place_of(places, "metrics.listen"), {});
     if (config.http) {
       for (const master::HttpListen& each : config.http->listens)
         bind(each.address, each.place, {.is_ipv6_only = each.is_ipv6_only});
     }
     for (const master::PoolConfig& pool : config.pools) {
-      bind(pool.listen, pool.listen_place, pool.listen_options);
-      bind(pool.status_listen, pool.status_listen_place, pool.listen_options);
+      bind(pool.listen, master::place_of(pool.places, "listen"), pool.listen_options);
+      bind(pool.status_listen, master::place_of(pool.places, "pm.status_listen"),
+           pool.listen_options);
     }
     if (const auto socket = courier_socket(config); !socket) {
       failures_.push_back("[courier]: " + socket.error().message);
@@ -164,8 +168,8 @@ class Check {
     find_in(config_.pools);
     find_in(config_.carried);
     if (places == nullptr) return "";
-    const auto lines = places->find(std::string(base::take_until(error, ':')));
-    return lines == places->end() ? "" : lines->second.back() + ": ";
+    const std::string place = master::place_of(*places, std::string(base::take_until(error, ':')));
+    return place.empty() ? "" : place + ": ";
   }
 
   void check_children(const BoundAddresses& addresses) {

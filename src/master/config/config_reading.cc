@@ -83,7 +83,6 @@ class Checker {
       const Lines lines = apply(section, reading_.config.global);
       check_priority(reading_.config.global.priority, running_as_root_, findings(lines));
       check_control(lines);
-      reading_.config.global.metrics_listen_place = place_of(lines, "metrics.listen");
       const GlobalConfig& global = reading_.config.global;
       note_file(lines, "global", "pid", global.pid_file);
       if (global.log.target == base::LogTarget::kFile) {
@@ -128,8 +127,6 @@ class Checker {
 
   void check_control(const Lines& lines) {
     GlobalConfig& global = reading_.config.global;
-    global.control_place =
-        place_of(lines, lines.contains("control.socket") ? "control.socket" : "pid");
     if (lines.contains("control.socket") || global.pid_file.empty()) return;
     const auto address = control_socket_beside(global.pid_file);
     if (address) {
@@ -178,11 +175,6 @@ class Checker {
            std::ranges::none_of(section.entries, is_chroot);
   }
 
-  std::string place_of(const Lines& lines, const char* directive) const {
-    const auto at = lines.find(directive);
-    return at == lines.end() ? std::string() : files_.place_of(at->second);
-  }
-
   static std::string with_pool_name(std::string value, const std::string& name) {
     constexpr std::string_view kVariable = "$pool";
     for (std::size_t at = value.find(kVariable); at != std::string::npos;
@@ -205,8 +197,6 @@ class Checker {
              "the name of a pool must not contain $, because $pool stands for the name");
     }
     const Lines lines = apply(section, pool);
-    pool.listen_place = place_of(lines, "listen");
-    pool.status_listen_place = place_of(lines, "pm.status_listen");
     if (!pool.listen && !lines.contains("listen")) {
       report(pool.line, fmt::format("[{}] needs listen = PATH or ADDRESS:PORT", pool.name));
     }
@@ -401,6 +391,11 @@ const PoolConfig& Config::pool_of_http() const {
 ConfigReading parse_config(std::string_view text, const std::string& path,
                            const ReadingOptions& options) {
   return Checker(parse_config_files(text, path), options).check();
+}
+
+std::string place_of(const DirectivePlaces& places, const std::string& directive) {
+  const auto found = places.find(directive);
+  return found == places.end() ? std::string() : found->second.back();
 }
 
 ConfigReading read_config(const std::filesystem::path& path, const ReadingOptions& options) {
