@@ -61,7 +61,7 @@ struct EventTypes : Names {
     std::ranges::replace(target, "all", "*");
     for (const std::string& each : target) {
       if (event::covers_any_type(each)) continue;
-      return fail(ErrorCode::kInvalid, "\"{}\" matches no event type; see quarry-events(7)",
+      return fail(ErrorCode::kInvalid, "\"{}\" does not match any event type; see quarry-events(7)",
                   base::printable(each));
     }
     return {};

@@ -47,7 +47,7 @@ struct PeerUrl : Text {
       }
       const std::size_t begin = value.find("://") + 3 + (user.empty() ? 0 : user.size() + 1);
       if (begin >= value.size() || value[begin] == '/') {
-        return fail(ErrorCode::kInvalid, "the URL has no host");
+        return fail(ErrorCode::kInvalid, "the URL does not contain a host");
       }
     } else if (!file_of(value).starts_with('/')) {
       return fail(ErrorCode::kInvalid, "the path of a file must begin with a slash");

@@ -356,8 +356,8 @@ Result<std::vector<ChangeSetId>> Model::closure(const std::vector<ChangeSetId>& 
   for (const ModelNode* node : all) {
     if (!node->has_landed() || node->known.branch == all.front()->known.branch) continue;
     return fail(ErrorCode::kConflict,
-                "{} landed on the branch {}, and {} on {}: use one rollback per branch, first for "
-                "the dependents",
+                "{} landed on the branch {}, and {} on {}: use one rollback per branch, starting "
+                "with the dependent change sets",
                 all.front()->id.str(), all.front()->known.branch, node->id.str(),
                 node->known.branch);
   }

@@ -88,7 +88,7 @@ std::string name_in(const master::PoolConfig& pool, const std::filesystem::path&
   return *relative.begin() == ".." ? "" : relative.parent_path() / relative.stem();
 }
 
-/// The server of a configuration file, in relation to one repository.
+/// The parts of a server's configuration that apply to one repository.
 struct Server {
   /// Options of the pool that serves the repository, or nullopt.
   std::optional<worker::WorkerOptions> pool;
@@ -257,7 +257,7 @@ class Service {
     const auto type = base::type_of_file(changes::queue_base(queue, repository.path(), name));
     if (is_off || (type && *type != std::filesystem::file_type::directory)) {
       return std::unexpected(
-          Refusal{.status = 404, .text = "the repository has no queue of change sets"});
+          Refusal{.status = 404, .text = "the repository does not have a queue of change sets"});
     }
     const std::string user = options_.all_rights ? process_login() : "";
     const worker::QueueReply reply =

@@ -250,9 +250,9 @@ void add_courier(CLI::App& courier, Run& run) {
       add_courier_command(courier, run, "deliveries", "Show the last deliveries of a destination",
                           run_courier_deliveries);
   courier.get_subcommand("deliveries")->add_flag("--json", deliveries.as_json, "Print JSON");
-  auto& redeliver =
-      add_courier_command(courier, run, "redeliver",
-                          "Deliver an event again that `deliveries` shows", run_courier_redeliver);
+  auto& redeliver = add_courier_command(courier, run, "redeliver",
+                                        "Deliver an event from the list of `deliveries` again",
+                                        run_courier_redeliver);
   auto& forget = add_courier_command(
       courier, run, "forget",
       "Delete a destination that is no longer in the configuration, with its events",

@@ -759,7 +759,7 @@ TEST_CASE("a rollback that reaches two branches is refused when it is checked") 
   CHECK(queue.stage_of(3) == Stage::kFail);
   CHECK(queue.job_of(3).history.back().why ==
         fmt::format("{} landed on the branch trunk, and {} on side: use one rollback per branch, "
-                    "first for the dependents",
+                    "starting with the dependent change sets",
                     id_of(1).str(), id_of(2).str()));
   CHECK(rollback_closure(queue.directories, {id_of(1)}, 10).error().code == ErrorCode::kConflict);
   queue.submit(4, {}, "land", {2}, MoveType::kRollback);

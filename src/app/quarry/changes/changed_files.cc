@@ -22,9 +22,10 @@ namespace fs = std::filesystem;
 
 constexpr std::size_t kMaxOutput = std::size_t{64} << 20;
 
-// Values in the check-out database. If vfile.chnged is kUnlinked, a symbolic link was replaced by a
-// file that contains the link's target. The other two are values of vmerge.id.
+// A value of vfile.chnged in the check-out database: a symbolic link was replaced by a file that
+// contains the link's target.
 constexpr std::string_view kUnlinked = "9";
+// Values of vmerge.id in the check-out database.
 constexpr std::string_view kCherrypicked = "-1";
 constexpr std::string_view kBackedOut = "-2";
 
@@ -88,7 +89,7 @@ Result<void> scan_files(const Checkout& checkout) {
     const std::string_view line(each.begin(), each.end());
     for (const char* word : {"MISSING ", "CONFLICT ", "NOT_A_FILE "}) {
       if (!line.starts_with(word)) continue;
-      return fail(ErrorCode::kInvalid, "fossil reports \"{}\": resolve this first",
+      return fail(ErrorCode::kInvalid, "fossil reports \"{}\": resolve this before you submit",
                   base::printable(line));
     }
   }

@@ -65,7 +65,7 @@ class ServerQueue : public QueueAccess {
           if (!branch.empty() && target != branch) {
             return fail(ErrorCode::kConflict,
                         "the change sets landed on the branches {} and {}: use one rollback per "
-                        "branch, first for the dependents",
+                        "branch, starting with the dependent change sets",
                         base::printable(branch), base::printable(target));
           }
           branch = target;

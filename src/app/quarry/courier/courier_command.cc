@@ -93,7 +93,7 @@ DestinationQueue queue_of(const courier::CourierConfig& config, const std::strin
           hooks_socket(config.options, *pool)};
 }
 
-// Maximum number of waiting events of a destination to which its filters are applied.
+// The destination's filters are applied to at most this number of waiting events.
 constexpr std::uint64_t kMaxFiltered = 20'000;
 
 /// Recounts the waiting events in FIGURES. Counts only the events that the destination is
@@ -226,7 +226,7 @@ Result<void> wait_for(const courier::CourierConfig& config, const spool::SpoolLo
                       }));
     if (!waiting) break;
     if (Clock::now() > end) {
-      return fail(ErrorCode::kBusy, "event {} is still waiting for {}{}", id, name,
+      return fail(ErrorCode::kBusy, "event {} was not delivered to {} in time{}", id, name,
                   last_error(config, name));
     }
     std::this_thread::sleep_for(kPollInterval);

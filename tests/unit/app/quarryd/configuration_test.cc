@@ -670,7 +670,7 @@ TEST_CASE("a destination without events, or with all of them, is the same") {
   CHECK(dump(read(begin + "events = all\n").config) == dump(read(begin).config));
   CHECK(mistake(begin + "events = all, security\n") == "");
   CHECK(mistake(begin + "events = push, security\n") == "");
-  CHECK(mistake(begin + "events = sec*\n").find("\"sec*\" matches no event type") !=
+  CHECK(mistake(begin + "events = sec*\n").find("\"sec*\" does not match any event type") !=
         std::string::npos);
 }
 
@@ -791,8 +791,8 @@ TEST_CASE("an error in a peer is reported at its line, without a value that may 
            {"url = http://ann:geheim@example.org/\n", 5,
             "url: the URL must not contain a password"},
            {"url = ftp://example.org/\n", 5, "url: must begin with http://"},
-           {"url = http://ann@/x\n", 5, "url: the URL has no host"},
-           {"url = https://\n", 5, "url: the URL has no host"},
+           {"url = http://ann@/x\n", 5, "url: the URL does not contain a host"},
+           {"url = https://\n", 5, "url: the URL does not contain a host"},
            {"url = file:x.fossil\n", 5, "url: the path of a file must begin with a slash"},
            {"direction = sideways\n" + good, 5,
             "direction: \"sideways\" is not one of push, pull, both"},
