@@ -137,7 +137,7 @@ TEST_CASE("a rollback names change sets, but no files and no branch") {
             .starts_with("##files:"));
 }
 
-TEST_CASE("the error names what is wrong with a meta file") {
+TEST_CASE("the error describes the mistake in a meta file") {
   CHECK(error_of("").starts_with("##movetype: missing"));
   CHECK(error_of("hello\n##movetype\nDC\n").starts_with("line 1:"));
   CHECK(error_of("##movetype\nXX\n").find("\"XX\"") != std::string::npos);

@@ -84,7 +84,7 @@ class Landings {
 
 }  // namespace
 
-TEST_CASE("one child has the turn of a branch, and the most urgent job is next, then the first") {
+TEST_CASE("one child has the turn of a branch, and then the most urgent and earliest job gets it") {
   Landings landings;
   landings.begin(5, "trunk");
   landings.expect_turn(5);

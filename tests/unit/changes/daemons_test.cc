@@ -795,7 +795,7 @@ TEST_CASE("a rollback of too many change sets fails") {
   CHECK(queue.job_of(3).history.back().why.find("more than 1 ") != std::string::npos);
 }
 
-TEST_CASE("circles of dependencies, which only somebody with the folders can make, fail") {
+TEST_CASE("circular dependencies, which only the owner of the folders can make, fail") {
   const TemporaryFolder folder;
   Queue queue(folder);
   const auto put = [&](std::uint64_t number, std::vector<std::uint64_t> dependencies,

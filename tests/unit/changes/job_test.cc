@@ -65,7 +65,7 @@ TEST_CASE("the move type of a job is that of its name") {
   CHECK_FALSE(Job::parse(name(MoveType::kEmergency), full_job().text()));
 }
 
-TEST_CASE("the error names what is wrong with a job file") {
+TEST_CASE("the error describes the mistake in a job file") {
   CHECK(job_error("##submitter\nann\nio\nremote\n").starts_with("##submitter:"));
   CHECK(job_error("##attempts\n1\n").starts_with("##attempts:"));
   CHECK(job_error("##attempts\n1 -2\n").starts_with("##attempts:"));

@@ -129,7 +129,7 @@ TEST_CASE("a dependent of an unchecked job waits for it") {
   CHECK(ready(model) == Numbers{1});
 }
 
-TEST_CASE("a circle of dependencies dooms the one that closes it") {
+TEST_CASE("a circle of dependencies dooms the job that closes it") {
   Model model;
   model.put(job_of(1, {"a"}, {3}));
   model.put(job_of(2, {"b"}, {1}));

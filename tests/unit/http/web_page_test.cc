@@ -66,7 +66,7 @@ TEST_CASE("each error page says what to do, and shows its code") {
   CHECK(error_page(503, "x") != error_page(404, "x"));
 }
 
-TEST_CASE("the page of a 404 leads on") {
+TEST_CASE("the page of a 404 shows the path, the list and how to clone") {
   using Kind = ErrorPlace::Kind;
   const auto page = [](Kind kind, std::string_view asked, int status = 404) {
     return error_page(status, "x", {.asked = asked, .base = "https://h/f<", .kind = kind});
@@ -84,7 +84,7 @@ TEST_CASE("the page of a 404 leads on") {
   CHECK(page(Kind::kIndex, std::string(5000, 'x')).size() < error_page(404, "x").size() + 1000);
 }
 
-TEST_CASE("the header of a page leads back") {
+TEST_CASE("the header of a page links to the pages above it") {
   const std::string page = web_page("t", "m", {{"/<", "<all>"}, {"queue", "Queue", true}});
   CHECK(page.contains("<li><a href=\"/&lt;\"><svg"));
   CHECK(page.contains("&lt;all&gt;</a></li><li class=\"end\"><a href=\"queue\">Queue</a>"));

@@ -114,7 +114,7 @@ TEST_CASE("a child that observes another service reads its board") {
   CHECK(world.ends_on(SIGTERM));
 }
 
-TEST_CASE("what a child writes to the board that it observes is visible to the board's owner") {
+TEST_CASE("a child's writes to the board that it observes are visible to the board's owner") {
   World world;
   const auto word = [](const quarry::scoreboard::Board& board) -> auto& {
     return board.logins().salt[0];
@@ -162,7 +162,7 @@ TEST_CASE("a first start fails if a program cannot be executed") {
   CHECK(WEXITSTATUS(world.wait_for_end()) == 1);
 }
 
-TEST_CASE("a service gains privileges from what it executes only if configured") {
+TEST_CASE("a service gains privileges from a program only if configured") {
   World world;
   const auto run = [&](ChildContext& child) {
     world.say(::prctl(PR_GET_NO_NEW_PRIVS, 0, 0, 0, 0) == 1 ? 'n' : 'y');

@@ -374,7 +374,7 @@ TEST_CASE("an old password, and that of another repository's administrator, are 
   CHECK(only({"/setup_login_group", "", "repo=a&login=boss"}) == "none");
 }
 
-TEST_CASE("only as many repeated values are kept as show that there are too many") {
+TEST_CASE("repeated values beyond the limit are not kept") {
   std::string users = "p=x", cookies;
   for (int i = 0; i < 400; ++i) {
     users += "&u=" + std::to_string(i) + "&&&of-no-interest" + std::to_string(i) + "=1";

@@ -279,7 +279,7 @@ TEST_CASE("rights are checked again when a change set lands") {
   const Outcome author = land(4, [](Job& job) { job.meta.author = "ann"; });
   CHECK(author.verdict == Verdict::kFailed);
   CHECK(author.why.find("changes.author") != std::string::npos);
-  // The approver might have set the reference, so the submitter needs no right for it.
+  // The approver might have set the reference, so the submitter does not need a right for it.
   CHECK(land(5, [](Job& job) { job.meta.approval = "ticket"; }).verdict == Verdict::kLanded);
   CHECK(land(6, [](Job& job) { job.name.type = MoveType::kEmergency; }).verdict ==
         Verdict::kFailed);
@@ -415,7 +415,7 @@ TEST_CASE("a job stops when asked to, with a verdict that says so") {
   CHECK(world.files().empty());
 }
 
-TEST_CASE("a rollback rolls back what landed, without asking the gate, on one branch") {
+TEST_CASE("a rollback of landed change sets on one branch runs without a gate") {
   ExecutorWorld world("test ! -e stop\n");
   std::vector<Job> jobs{world.job(1), world.job(2)};
   REQUIRE(world.run(jobs[0], {{"a", {"1"}}}).landed);

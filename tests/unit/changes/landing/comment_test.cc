@@ -30,7 +30,7 @@ TEST_CASE("a comment is used as given, and a missing one as fossil writes it") {
   CHECK(said(" \n\t", {}) == "(no comment)");
 }
 
-TEST_CASE("the first line of its comment describes what is rolled back") {
+TEST_CASE("the first line of a rollback's comment describes the change sets") {
   CHECK(said("", {rolled_back("Say hello")}) == "Roll back \"Say hello\" (00000001 [0000000001])");
   CHECK(said(" \n", {rolled_back("\n  Say hello \r\n\r\nAnd more.")}) ==
         "Roll back \"Say hello\" (00000001 [0000000001])");

@@ -13,7 +13,7 @@ using namespace quarry;
 using namespace quarry::changes;
 using namespace quarry::changes::test;
 
-TEST_CASE("one check-in rolls back what several did, and names them as fossil does") {
+TEST_CASE("one check-in rolls back several, and names them as fossil does") {
   LandingWorld world;
   const FilesOf before{{"a", {"1"}}, {"b", {"1"}}, {"c", {"1", 'x'}}};
   world.landed(world.order(1, before));

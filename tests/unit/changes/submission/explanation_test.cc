@@ -73,7 +73,7 @@ TEST_CASE("a sentence explains why a change set is waiting") {
   CHECK_FALSE(why_waits(queue.directories, {}, named("ff").id, kNow));
 }
 
-TEST_CASE("a rollback rolls back what landed on top, and nothing else") {
+TEST_CASE("a rollback includes landed dependents, and nothing else") {
   Queue queue;
   const ChangeSetName first = at("a1", 1), second = at("a2", 2), other = at("a3", 3);
   queue.put(first, Stage::kDone);
@@ -98,7 +98,7 @@ TEST_CASE("a rollback rolls back what landed on top, and nothing else") {
   CHECK_FALSE(rollback_closure(queue.directories, {named("ff").id}, 10));
 }
 
-TEST_CASE("a rollback also rolls back what is landing on top") {
+TEST_CASE("a rollback also includes running changes to the same files") {
   Queue queue;
   const ChangeSetName first = at("a1", 1), second = at("a2", 2), other = at("a3", 3);
   queue.put(first, Stage::kDone);

@@ -99,7 +99,7 @@ std::string tag(const std::string& name) {
 
 }  // namespace
 
-TEST_CASE("no order gives a damaged row") {
+TEST_CASE("no order produces a damaged row") {
   const Amended h;
   World world;
   world.put_all(h.all());
@@ -211,7 +211,7 @@ TEST_CASE("no order gives a damaged row") {
   }
 }
 
-TEST_CASE("what other orders give is not a fault") {
+TEST_CASE("a row that another order produces is not a fault") {
   const Amended h;
   std::vector<std::string> artifacts = h.all();
   SUBCASE("in the order of the dates") {}

@@ -215,7 +215,7 @@ std::set<std::uint64_t> numbers_in(Database& database) {
 
 }  // namespace
 
-TEST_CASE("commits that killed processes and another program had acknowledged are there") {
+TEST_CASE("acknowledged commits of killed processes and of another program are not lost") {
   const TemporaryFolder folder;
   const auto list = folder / "acknowledged";
   StressPlace place{folder / "stress.db",

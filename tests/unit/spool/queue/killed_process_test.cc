@@ -120,11 +120,11 @@ void kill_everywhere(bool is_disk, bool synced) {
 
 }  // namespace
 
-TEST_CASE("a disk queue that is killed at any operation has everything that it said it took") {
+TEST_CASE("a disk queue that is killed at any operation keeps every acknowledged message") {
   kill_everywhere(true, false);
   kill_everywhere(true, true);
 }
 
-TEST_CASE("a disk-assisted queue that is killed at any operation comes back in order") {
+TEST_CASE("a disk-assisted queue that is killed at any operation keeps its order") {
   kill_everywhere(false, false);
 }

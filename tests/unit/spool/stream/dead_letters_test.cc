@@ -128,7 +128,7 @@ TEST_CASE_FIXTURE(MailWorld,
   CHECK(mail->statistics().last_error == std::string(255, 'x'));
 }
 
-TEST_CASE_FIXTURE(MailWorld, "a retired subscription keeps what it had, and gets nothing more") {
+TEST_CASE_FIXTURE(MailWorld, "a retired subscription keeps its messages, and gets no more") {
   const auto hook = subscribe("hook");
   append(1, 6);
   REQUIRE(take_ids(*mail, 4) == ids(1, 4));

@@ -330,7 +330,7 @@ TEST_CASE("the request of a client that has given up is not stored") {
   CHECK(HandOver(path, 60s).hand_over(numbered_messages(1, 1)) == 1);
 }
 
-TEST_CASE("what a process has acknowledged that is killed at any operation is in the stream") {
+TEST_CASE("messages that a killed process had acknowledged are in the stream") {
   const std::string padding(200, '.');
   std::size_t whole = 0;
   for (int fuse_length = 0; whole == 0; ++fuse_length) {

@@ -83,7 +83,7 @@ Account account_of(const StreamOptions& options, int fuse_length) {
 
 }  // namespace
 
-TEST_CASE("a stream whose process is killed at any operation has everything, and nothing twice") {
+TEST_CASE("a stream whose process is killed at any operation loses and repeats nothing") {
   int fuse_length = 0;
   for (bool is_ended = false; !is_ended; ++fuse_length) {
     CAPTURE(fuse_length);

@@ -47,7 +47,7 @@ TEST_CASE("an invalid reply leaves the file as it was") {
   const std::string lie = "file " + sha3("one thing\n") + " 13\nanother thing";
   std::string type = "application/x-fossil-debug";
   std::string body;
-  SUBCASE("content that is not what its name says") {
+  SUBCASE("content that does not match its name") {
     body = good + lie;
   }
   SUBCASE("an error at the end") {
@@ -110,7 +110,7 @@ TEST_CASE("a server that makes no progress is detected") {
     while (clone.takes(fmt::format("clone_seqno {}\n{}", replies + 2, kCodes))) ++replies;
     CHECK(replies == 100);
   }
-  SUBCASE("an igot for what never comes, and a gimme again and again") {
+  SUBCASE("igot cards for an artifact that is never sent, and repeated gimme cards") {
     World client;
     client.say_as("ix", kPushCard + file("mine\n"));
     ClientSession session(client.repository(), reply_both_ways());

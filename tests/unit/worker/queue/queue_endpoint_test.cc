@@ -384,7 +384,7 @@ TEST_CASE("text in the queue's page is never markup, and no script can run") {
   CHECK(has(world.ask({.target = "/x/queue/" + id}), "href=\"../queue\""));
 }
 
-TEST_CASE("in a diff, only lines of hunks are marked, and controls of the direction are shown") {
+TEST_CASE("in a diff, only lines of hunks are marked, and bidirectional controls are shown") {
   QueueWorld world;
   const std::string id = world.queued(world.submit());
   const auto names = world.directories.list(Stage::kQueue);

@@ -288,7 +288,7 @@ TEST_CASE("after a request the master is asked for a backoffice run that is due"
   CHECK(pool.work_after_reply() == one);
 }
 
-TEST_CASE("the peers of a repository are notified of what a request has brought, and no others") {
+TEST_CASE("only the peers of a repository are notified of its new artifacts") {
   const World world;
   world.repository("one.fossil");
   world.repository("two.fossil");
