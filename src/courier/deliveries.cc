@@ -86,7 +86,7 @@ Result<std::vector<Delivery>> read_deliveries(const std::filesystem::path& folde
   if (!ids) return std::unexpected(ids.error());
   for (const std::uint64_t id : *ids) {
     auto read = read_delivery(folder, id);
-    // The courier might have removed the file, and it might be damaged after a crash.
+    // The courier might have removed the file, or a crash might have damaged it.
     if (read) deliveries.push_back(std::move(*read));
     if (!read && read.error().code == ErrorCode::kDenied) return std::unexpected(read.error());
   }

@@ -75,7 +75,7 @@ class MetricsConnections {
       void* handle = nullptr;
       bufferevent_event_cb callback = nullptr;
       bufferevent_getcb(bev, nullptr, nullptr, &callback, &handle);
-      // If evhttp has freed the bufferevent, it does not have a callback.
+      // A bufferevent that evhttp has freed does not have a callback.
       if (callback != nullptr) take(static_cast<evhttp_connection*>(handle));
       bufferevent_decref(bev);
     }
