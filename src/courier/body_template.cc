@@ -17,8 +17,8 @@ using Json = nlohmann::json;
 
 // Maximum depth of sections, because the library handles them recursively.
 constexpr int kMaxDepth = 32;
-// Maximum number of bytes that one event can make the sections of a template produce. Sections in
-// sections repeat each other, so a short template could produce an endless text.
+// Maximum number of bytes that the sections of a template produce for one event. Nested sections
+// multiply each other's output, so even a short template could produce a huge text.
 constexpr std::size_t kMaxWork = std::size_t{8} << 20;
 constexpr std::size_t kShortHash = 10;
 

@@ -50,7 +50,8 @@ const rounded = most => {
   return [1, 2, 5, 10].find(factor => most <= factor * power) * power;
 };
 
-// Draws LINES over the time of the documents SEEN. TEXT formats a value; the axis ends at LEAST or more.
+// Draws LINES over the time of the documents SEEN. TEXT formats a value. The axis ends at LEAST or
+// above.
 const draw = (chart, seen, lines, text, least) => {
   if (!chart.firstChild) {
     const high = make(chart, "div", {class: "high", "aria-hidden": "true"});
@@ -119,8 +120,9 @@ const showTimes = (first, now) => {
   put("times-more", most ? "" : "No syncs in this time.");
 };
 
-// Each of ROWS is a list of texts; NONE is shown if there are no rows. A narrow window shows the cells of a row below
-// each other, each with the name of its column. The roles then still say that this is a table.
+// Each of ROWS is a list of texts; NONE is shown if there are no rows. A narrow window shows the
+// cells of a row below each other, each with the name of its column. The ARIA roles still identify
+// the rows as a table.
 const showRows = (id, rows, more, none) => {
   const body = find(id), table = body.parentNode, head = table.tHead.rows[0], columns = head.cells;
   table.setAttribute("role", "table");
