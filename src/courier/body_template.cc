@@ -152,7 +152,7 @@ Result<std::string> BodyTemplate::fill(
   } catch (const TooMuchWork&) {
     // The error below applies.
   }
-  return fail(ErrorCode::kLimit, "the template makes a body of more than {} bytes",
+  return fail(ErrorCode::kLimit, "the template produces a body of more than {} bytes",
               kMaxTemplateBody);
 }
 

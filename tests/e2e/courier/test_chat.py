@@ -134,7 +134,7 @@ def test_a_template_that_makes_too_much_is_a_dead_letter(tmp_path: Path):
         courier.hand_over([event(0, part={"many": list(range(1000))})])
         courier.wait_until_delivered("chat")
         assert not server.requests and courier.status()["chat"]["dead"] == 1
-        assert "the template makes a body of more than 1048576 bytes" in courier.log()
+        assert "the template produces a body of more than 1048576 bytes" in courier.log()
 
 
 @pytest.mark.parametrize("text, reason", [("{{#push}}", 'Unclosed section "push" at 0'), ("{{> other}}", "partials"),

@@ -80,6 +80,6 @@ TEST_CASE("the work for an event is limited") {
     end += "{{/push.commits}}";
   }
   for (const char* text : {"", "x", "{{comment}}", "\n"}) {
-    CHECK(filled(begin + text + end).find("makes a body of more than") != std::string::npos);
+    CHECK(filled(begin + text + end).find("produces a body of more than") != std::string::npos);
   }
 }
