@@ -12,7 +12,7 @@ constexpr std::size_t kMaxRow = std::size_t{16} << 10;
 constexpr std::size_t kMaxUrl = 2048;
 constexpr std::size_t kMaxSecret = 1024;
 constexpr std::size_t kMaxTypes = 20;
-// A receiver that is slow must not occupy a delivery for long.
+// Short, because the number of concurrent deliveries is limited.
 constexpr std::chrono::milliseconds kTimeout{10'000};
 
 }  // namespace
