@@ -8,6 +8,7 @@
 #include <unordered_map>
 
 #include "address_counts.h"
+#include "address_turns.h"
 #include "connection.h"
 #include "fastcgi_client.h"
 #include "request_params.h"
@@ -17,6 +18,8 @@ namespace quarry::gateway {
 struct Exchange {
   std::unique_ptr<Connection> connection;
   std::unique_ptr<FastcgiCall> call;
+  /// The place of the call among those of its address. Empty if the address is not limited.
+  AddressTurns::Turn turn;
   Client client;
   std::string id;  // of the request; see request_id.h
   /// Method and target, for the log.

@@ -64,7 +64,8 @@ Server::Server(event_base* base, const GatewayOptions& options)
                       is_paused_ = false;
                       update_listening();
                     }),
-      bounds_(base, options, exchanges_, [this] { update_listening(); }) {}
+      bounds_(base, options, exchanges_, [this] { update_listening(); }),
+      turns_(options.max_handled_per_address) {}
 
 Server::~Server() {
   listeners_.clear();  // evhttp frees the listeners
@@ -218,7 +219,10 @@ void Server::on_request(evhttp_request* request) {
 
 void Server::begin(Exchange& exchange, evhttp_request* request) {
   Connection& connection = *exchange.connection;
-  connection.handle(request, [&exchange] { exchange.call.reset(); });
+  connection.handle(request, [&exchange] {
+    exchange.call.reset();
+    exchange.turn.leave();
+  });
   const std::string target = base::without_secrets(evhttp_request_get_uri(request));
   exchange.request =
       fmt::format("{} {}", method_name(*request), base::printable(target, kMaxTargetInLog));
@@ -242,11 +246,19 @@ void Server::begin(Exchange& exchange, evhttp_request* request) {
   if (!bytes || !append_request(bytes.get(), *params, body)) {
     return answer_error(exchange, 503, "out of memory", "");
   }
+  const FastcgiCall::Destination destination = destination_of(*request);
   exchange.call = std::make_unique<FastcgiCall>(
-      base_, destination_of(*request), options_, std::move(bytes),
-      [this, &exchange] { on_part(exchange); },
+      base_, destination, options_, std::move(bytes), [this, &exchange] { on_part(exchange); },
       [this, &exchange](FastcgiCall::Outcome outcome) { on_call_done(exchange, outcome); });
-  exchange.call->start();
+  FastcgiCall* const call = exchange.call.get();
+  if (destination.address == nullptr || !is_limited(exchange)) return call->start();
+  exchange.turn = turns_.enter(exchange.client.address, [call] { call->start(); });
+}
+
+/// Returns whether the number of requests from the address of EXCHANGE's client is limited.
+bool Server::is_limited(const Exchange& exchange) const {
+  return options_.max_handled_per_address != 0 &&
+         (exchange.registration.of_address() > 0 || exchange.request_registration.of_address() > 0);
 }
 
 void Server::redirect(Exchange& exchange, evhttp_request& request) {
@@ -312,6 +324,7 @@ bool Server::forward_part(Exchange& exchange) {
 }
 
 void Server::on_call_done(Exchange& exchange, FastcgiCall::Outcome outcome) {
+  exchange.turn.leave();
   if (!exchange.call->error_output().empty()) {
     const base::LogRequest logged(exchange.id);
     base::log(LogLevel::kWarning, "client {}: {}: standard error of the pool: {}",

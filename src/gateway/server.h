@@ -4,6 +4,7 @@
 
 #include <vector>
 
+#include "address_turns.h"
 #include "connection.h"
 #include "connection_bounds.h"
 #include "exchange.h"
@@ -44,6 +45,7 @@ class Server final : private Connection::Owner {
   /// Redirects the client to the same URL with https.
   void redirect(Exchange& exchange, evhttp_request& request);
   void begin(Exchange& exchange, evhttp_request* request);
+  bool is_limited(const Exchange& exchange) const;
   void on_part(Exchange& exchange);
   /// Begins the reply. Returns false if more of the pool's reply is needed first.
   bool begin_reply(Exchange& exchange);
@@ -89,6 +91,7 @@ class Server final : private Connection::Owner {
   base::Event accept_pause_;
   std::vector<evconnlistener*> listeners_;
   ConnectionBounds bounds_;  // declared before exchanges_, whose registrations refer to it
+  AddressTurns turns_;       // declared before exchanges_ too
   Exchanges exchanges_;
   base::LogThrottle failed_clients_log_;
   base::LogThrottle failed_proxies_log_;

@@ -81,6 +81,9 @@ struct GatewayOptions {
   /// Excess connections are refused with status 503. For a trusted proxy, the limit applies to
   /// in-flight requests of each forwarded address instead.
   std::size_t max_connections_per_address = 100;
+  /// Maximum number of requests that the pool handles at the same time for an address; 0: no limit.
+  /// Further requests wait in the front.
+  std::size_t max_handled_per_address = 0;
 
   /// Time for which an idle kept-alive connection stays open.
   std::chrono::milliseconds keepalive_timeout{15'000};

@@ -228,6 +228,9 @@ Result<Service> http_service(const master::Config& config, const master::PoolCon
       base::log(base::LogLevel::kWarning, "[http] {}", warning);
     }
   }
+  if (options.max_connections_per_address != 0) {
+    options.max_handled_per_address = std::max<std::size_t>(pool.processes.max_children / 2, 2);
+  }
   options.trusted_proxies = std::move(trusted);
   options.has_rlimit_files = http.process.limits.files || config.global.limits.files;
   service.kept_descriptors.push_back(refusals->fd());

@@ -72,6 +72,32 @@ TEST_CASE("requests over the limit per address are refused, those of others are 
   CHECK(ask(world.gateway).contains("done"));
 }
 
+TEST_CASE("a request is handled before those of a crowd from another address") {
+  HeldPool pool;
+  int handled = 0;
+  const World world(
+      [&](int connection) {
+        if (Pool::read_request(connection).params.empty()) return;
+        pool.here.release();
+        CHECK(pool.may_answer.try_acquire_for(kPatienceTime));
+        Pool::write(connection, fastcgi_answer(fmt::format("X: y\r\n\r\nnumber {}", ++handled)));
+      },
+      {.max_handled_per_address = 1});
+  Client first(world.gateway);
+  first.send(kGet);
+  REQUIRE(pool.here.try_acquire_for(kPatienceTime));
+  std::list<Client> crowd;
+  for (int i = 0; i < 4; ++i) crowd.emplace_back(world.gateway).send(kGet);
+  Client other(world.gateway, kElsewhere);
+  other.send(kGet);
+  pool.may_answer.release(2);
+  CHECK(other.reply().ends_with("number 2"));
+  CHECK(first.reply().ends_with("number 1"));
+  crowd.front().close();
+  pool.may_answer.release(4);
+  CHECK(crowd.back().reply().contains("number"));
+}
+
 TEST_CASE("a connection over the limit per address replaces an idle one, with few log lines") {
   const World world(serve_echo, {.max_connections_per_address = 2});
   std::list<Client> clients;
