@@ -3,6 +3,7 @@
 import json
 import os
 import subprocess
+import time
 import urllib.request
 
 import pytest
@@ -71,6 +72,15 @@ def test_submitting_and_pages_work_behind_a_web_server(server, fresh, fossil, qu
     assert fossil("cat", "a.txt", "-r", "trunk", "-R", fresh) == "pushed\n"
     server.stop()
     proof.check(fresh, fossil)
+
+
+def test_nginx_delays_an_address_that_reads_a_queue_very_often(server):
+    if server.kind != "nginx":
+        pytest.skip("the sample of Apache does not contain a rate limit")
+    begin = time.monotonic()
+    for _ in range(60):
+        page(server, "queue")
+    assert time.monotonic() - begin > 0.7
 
 
 def test_bodies_up_to_the_limit(server, fresh):
