@@ -19,6 +19,14 @@ Error too_large(std::string_view what, std::size_t max_size) {
   return {ErrorCode::kLimit, fmt::format("the {} is larger than {} bytes", what, max_size)};
 }
 
+/// Returns whether BODY contains the header of a zlib stream (RFC 1950, section 2.2) after the size.
+bool is_compressed(std::string_view body) {
+  if (body.size() < artifact::kBlobPrefixSize + 2) return false;
+  const auto method = static_cast<unsigned char>(body[artifact::kBlobPrefixSize]);
+  const auto flags = static_cast<unsigned char>(body[artifact::kBlobPrefixSize + 1]);
+  return (method & 0x0f) == 8 && (method << 8 | flags) % 31 == 0;
+}
+
 }  // namespace
 
 std::string_view content_type_of(BodyFormat format) {
@@ -39,13 +47,15 @@ bool is_sync_content_type(std::string_view content_type) {
 
 std::size_t decoded_size(BodyFormat format, std::string_view body) {
   if (format != BodyFormat::kCompressed) return body.size();
-  return artifact::blob_declared_size(body).value_or(0);
+  return is_compressed(body) ? artifact::blob_declared_size(body).value_or(0) : 0;
 }
 
 Result<std::string_view> decode_body(BodyFormat format, std::string_view body, std::size_t max_size,
                                      std::string& storage, std::string_view what) {
   if (body.size() > max_size) return std::unexpected(too_large(what, max_size));
   if (format != BodyFormat::kCompressed || body.empty()) return body;
+  // The first letters of cards would look like a size of a gigabyte or more.
+  if (!is_compressed(body)) return fail(ErrorCode::kInvalid, "the {} is not compressed", what);
   auto expanded = artifact::blob_expand(body, max_size);
   if (!expanded) {
     if (expanded.error().code == ErrorCode::kLimit)

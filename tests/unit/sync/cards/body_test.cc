@@ -65,6 +65,14 @@ TEST_CASE("broken compression is an error") {
   }
 }
 
+TEST_CASE("cards that are not compressed are no size over the limit") {
+  std::string storage;
+  const auto decoded = decode_body(BodyFormat::kCompressed, "push a b\n", kRoomy, storage);
+  CHECK(decoded.error().code == ErrorCode::kInvalid);
+  CHECK(decoded.error().message == "the request is not compressed");
+  CHECK(decoded_size(BodyFormat::kCompressed, "push a b\n") == 0);
+}
+
 TEST_CASE("a reply has the encoding that its content type declares") {
   CHECK(encode_body(BodyFormat::kPlain, "private\n") == "private\n");
   CHECK(encode_body(BodyFormat::kPlainClone, "private\n") == "private\n");

@@ -110,11 +110,7 @@ TEST_CASE("a body over the limit is refused before it is decompressed") {
   const std::string bomb = quarry::artifact::blob_compress(zeros);
   CHECK(world.ask({.content_type = "application/x-fossil", .body = bomb}).status == 413);
   CHECK(world.ask({.content_type = "application/x-fossil-debug", .body = zeros}).status == 413);
-  CHECK(world
-            .ask({.content_type = "application/x-fossil",
-                  .body = std::string_view("\xff\xff\xff\xff"
-                                           "abc",
-                                           7)})
+  CHECK(world.ask({.content_type = "application/x-fossil", .body = "\xff\xff\xff\xff\x78\x9c"})
             .status == 413);
 }
 
