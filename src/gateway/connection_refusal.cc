@@ -59,7 +59,7 @@ void Connection::send_refusal() {
   bufferevent_setcb(
       bev_, nullptr, [](bufferevent*, void* self) { connection_of(self)->linger(); },
       [](bufferevent*, short, void* self) { connection_of(self)->close(); }, this);
-  const std::string page = http::refusal_page(refusal_, asker_);
+  const std::string page = http::refusal_page(refusal_, asker_, options_.place);
   bufferevent_write(bev_, page.data(), page.size());
   bufferevent_enable(bev_, EV_WRITE);
   set_deadline(options_.client_timeout);

@@ -78,8 +78,8 @@ void Server::answer_page(Exchange& exchange, int status, std::string_view text) 
   record_refusal(*exchange.connection, status, text);
   const std::string_view phrase = http::reason_phrase(status);
   const bool is_page = exchange.connection->wants_page();
-  const std::string page =
-      is_page ? http::error_page(status, text) : fmt::format("{} {}: {}\n", status, phrase, text);
+  const std::string page = is_page ? http::error_page(status, text, {.kind = options_.place})
+                                   : fmt::format("{} {}: {}\n", status, phrase, text);
   const base::EventBufferPtr body(evbuffer_new());
   if (body) evbuffer_add(body.get(), page.data(), page.size());
   http::HeaderFields fields = is_page ? http::web_page_fields() : http::HeaderFields();

@@ -10,7 +10,6 @@
 #include "quarry/http/request_id.h"
 #include "quarry/http/status.h"
 #include "quarry/http/syntax.h"
-#include "quarry/http/web_page.h"
 
 namespace quarry::http {
 namespace {
@@ -189,10 +188,10 @@ Asker Asker::of(std::string_view text) {
   return asker;
 }
 
-std::string refusal_page(const Refusal& refusal, const Asker& asker) {
+std::string refusal_page(const Refusal& refusal, const Asker& asker, PlaceKind place) {
   const std::string_view reason = reason_phrase(refusal.status);
   const std::string body = asker.wants_page
-                               ? error_page(refusal.status, refusal.text)
+                               ? error_page(refusal.status, refusal.text, {.kind = place})
                                : fmt::format("{} {}: {}\n", refusal.status, reason, refusal.text);
   std::string page =
       fmt::format("HTTP/1.1 {} {}\r\nContent-Type: {}\r\nContent-Length: {}\r\n", refusal.status,

@@ -115,12 +115,12 @@ std::string ways_on(const ErrorPlace& place) {
   if (place.base.empty()) return {};
   const std::string base = base::escape_page_text(place.base);
   std::string ways;
-  if (place.kind != ErrorPlace::Kind::kFolder) {
-    ways = fmt::format("<p><a href=\"{}/\">{}</a></p>\n", base,
-                       place.kind == ErrorPlace::Kind::kIndex ? "List of the repositories"
-                                                              : "Home page of the project");
+  if (place.kind != PlaceKind::kFolder) {
+    ways = fmt::format(
+        "<p><a href=\"{}/\">{}</a></p>\n", base,
+        place.kind == PlaceKind::kIndex ? "List of the repositories" : "Home page of the project");
   }
-  const std::string_view name = place.kind == ErrorPlace::Kind::kRepository ? "" : "NAME";
+  const std::string_view name = place.kind == PlaceKind::kRepository ? "" : "NAME";
   return ways + fmt::format("<p>To clone {}:</p>\n<pre tabindex=\"0\">fossil clone {}/{}</pre>\n",
                             name.empty() ? "the project" : "a repository whose name you know", base,
                             name);
@@ -202,6 +202,11 @@ bool takes_gzip(std::string_view accept_encoding) {
   return false;
 }
 
+PlaceKind place_kind(bool is_repository, bool has_index) {
+  if (is_repository) return PlaceKind::kRepository;
+  return has_index ? PlaceKind::kIndex : PlaceKind::kFolder;
+}
+
 std::string error_page(int status, std::string_view text, const ErrorPlace& place) {
   const std::string_view reason = reason_phrase(status);
   std::string sentence = base::escape_page_text(text);
@@ -218,9 +223,9 @@ std::string error_page(int status, std::string_view text, const ErrorPlace& plac
   main += fmt::format("<p>{}</p>\n", advice(status));
   if (status == 404) main += ways_on(place);
   std::vector<PageLink> above;
-  if (!place.base.empty() && place.kind != ErrorPlace::Kind::kFolder) {
-    above.push_back({.url = std::string(place.base) + "/",
-                     .text = place.kind == ErrorPlace::Kind::kIndex ? "Repositories" : "Project"});
+  if (place.kind != PlaceKind::kFolder) {
+    above.push_back({.url = place.base + "/",
+                     .text = place.kind == PlaceKind::kIndex ? "Repositories" : "Project"});
   }
   return web_page(fmt::format("{} {}", status, reason), main, above);
 }

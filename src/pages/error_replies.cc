@@ -32,15 +32,12 @@ std::string json_reply(std::string_view text) {
 }
 
 http::ErrorPlace place_of(const PageRequest& request, const ServedRepositories& served) {
-  using Kind = http::ErrorPlace::Kind;
   const bool is_https = http::parameter::is_https(request.get(http::parameter::kHttps));
   return {.asked = request.path(),
           .base = http::base_url(is_https, request.get(http::parameter::kHost),
                                  request.get(http::parameter::kScriptName),
                                  request.get(http::parameter::kPathInfo)),
-          .kind = !served.repository.empty() ? Kind::kRepository
-                  : served.has_index         ? Kind::kIndex
-                                             : Kind::kFolder};
+          .kind = http::place_kind(!served.repository.empty(), served.has_index)};
 }
 
 }  // namespace

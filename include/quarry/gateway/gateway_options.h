@@ -11,6 +11,7 @@
 
 #include "quarry/base/address_set.h"
 #include "quarry/base/socket.h"
+#include "quarry/http/web_page.h"
 #include "quarry/scoreboard/refusal_tally.h"
 
 namespace quarry::gateway {
@@ -40,6 +41,8 @@ struct GatewayOptions {
   /// Whether the pool also handles paths that end in a slash. Such a path can be a folder with an
   /// index.
   bool has_folders = false;
+  /// The place that the pool serves, for the links of error pages.
+  http::PlaceKind place = http::PlaceKind::kFolder;
   std::vector<FrontSocket> listeners = {};
   /// Files with certificates and their keys (certificate.h): the n-th key belongs to the n-th
   /// certificate. Only the caller of run() reads these files.

@@ -12,6 +12,8 @@
 #include <string>
 #include <string_view>
 
+#include "quarry/http/web_page.h"
+
 namespace quarry::http {
 
 /// Status and text of a reply with which the gateway refuses a request.
@@ -58,7 +60,9 @@ struct Asker {
   static Asker of(std::string_view head);
 };
 
-/// Returns the complete reply for REFUSAL. The connection has to be closed after the reply.
-std::string refusal_page(const Refusal& refusal, const Asker& asker);
+/// Returns the complete reply for REFUSAL. The connection has to be closed after the reply. A page
+/// links to the root of the server, which serves PLACE.
+std::string refusal_page(const Refusal& refusal, const Asker& asker,
+                         PlaceKind place = PlaceKind::kFolder);
 
 }  // namespace quarry::http

@@ -50,16 +50,20 @@ bool prefers_openmetrics(std::string_view accept);
 /// Returns whether the header ACCEPT_ENCODING allows gzip.
 bool takes_gzip(std::string_view accept_encoding);
 
+/// The kind of the place that a server serves, for the links of error pages.
+enum class PlaceKind {
+  kFolder,      // a folder of repositories without an index
+  kIndex,       // a folder with an index, which is the page at BASE/
+  kRepository,  // a single repository, whose home page is at BASE/
+};
+/// Returns the kind of a place that is a single repository (IS_REPOSITORY) or has an index.
+PlaceKind place_kind(bool is_repository, bool has_index);
+
 /// The place of a request, for the links of its error page.
 struct ErrorPlace {
-  enum class Kind {
-    kFolder,      // a folder of repositories without an index
-    kIndex,       // a folder with an index, which is the page at BASE/
-    kRepository,  // a single repository, whose home page is at BASE/
-  };
   std::string_view asked = {};  // path of the request
-  std::string base = {};        // from base_url(); empty if it is unknown
-  Kind kind = Kind::kFolder;
+  std::string base = {};        // from base_url(); empty: the root of the server
+  PlaceKind kind = PlaceKind::kFolder;
 };
 
 /// Returns an error page with advice for STATUS (400 or more). TEXT is the reason, unescaped and

@@ -205,6 +205,7 @@ Result<Service> http_service(const master::Config& config, const master::PoolCon
   QUARRY_TRY_ASSIGN(auto trusted, base::AddressSet::parse(http.trusted_proxies));
   gateway::GatewayOptions options = gateway_options_in(http);
   options.pool = pool_address;
+  options.place = http::place_kind(!pool.repository.empty(), worker_options_in(pool).has_index);
   for (const master::HttpListen& listen : http.listens) {
     QUARRY_TRY_ASSIGN(
         auto listener,

@@ -129,12 +129,9 @@ bool Site::pass_on(const Request& request, int connection) {
 }
 
 http::ErrorPlace Site::place_of(const Request& request) const {
-  using Kind = http::ErrorPlace::Kind;
   return {.asked = request.path(),
           .base = base_of(request),
-          .kind = !options_.repository.empty() ? Kind::kRepository
-                  : options_.has_index         ? Kind::kIndex
-                                               : Kind::kFolder};
+          .kind = http::place_kind(!options_.repository.empty(), options_.has_index)};
 }
 
 Reply Site::answer(const Request& request, BodyReader& body, scoreboard::Slot& slot) {

@@ -2,6 +2,7 @@
 
 import http.client
 import re
+import socket
 
 import pytest
 
@@ -104,8 +105,12 @@ def test_browsers_get_error_pages_from_the_gateway(launch, fresh):
     connection.request("POST", "/", b"x" * 2000, {"Accept": HTML, "Content-Type": "multipart/form-data"})
     response = connection.getresponse()
     assert response.status == 413 and response.getheader("Content-Type") == "text/html; charset=utf-8"
-    assert b"<title>413 " in response.read()
+    page = response.read()
+    assert b"<title>413 " in page and b'<a href="/">' in page
     connection.close()
+    with socket.create_connection(("127.0.0.1", server.port)) as broken:
+        broken.sendall(f"GET / HTTP/1.1\r\nAccept: {HTML}\r\n{'x' * 20_000}\r\n\r\n".encode())
+        assert b'<a href="/">' in broken.makefile("rb").read()
     connection.request("POST", "/", b"x" * 2000, {"Accept": HTML, "Content-Type": "application/x-fossil"})
     assert connection.getresponse().getheader("Content-Type") == "text/plain; charset=utf-8"
     connection.close()

@@ -67,7 +67,7 @@ TEST_CASE("each error page says what to do, and shows its code") {
 }
 
 TEST_CASE("the page of a 404 shows the path, the list and how to clone") {
-  using Kind = ErrorPlace::Kind;
+  using Kind = PlaceKind;
   const auto page = [](Kind kind, std::string_view asked, int status = 404) {
     return error_page(status, "x", {.asked = asked, .base = "https://h/f<", .kind = kind});
   };
@@ -81,6 +81,8 @@ TEST_CASE("the page of a 404 shows the path, the list and how to clone") {
   CHECK_FALSE(of_folder.contains("h/f&lt;/\""));
   CHECK_FALSE(page(Kind::kIndex, "/a", 503).contains("fossil clone"));
   CHECK(page(Kind::kIndex, "/a", 503).contains("h/f&lt;/\""));
+  CHECK(error_page(503, "x", {.kind = Kind::kRepository}).contains("<a href=\"/\">"));
+  CHECK_FALSE(error_page(503, "x").contains("<nav"));
   CHECK(page(Kind::kIndex, std::string(5000, 'x')).size() < error_page(404, "x").size() + 1000);
 }
 
