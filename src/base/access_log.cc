@@ -4,9 +4,9 @@
 
 namespace quarry::base {
 
-Result<AccessLog> AccessLog::open(AccessLogOptions options) {
+Result<AccessLog> AccessLog::open(AccessLogOptions options, Fd lost) {
   AccessLog log;
-  QUARRY_TRY_ASSIGN(log.lost_, LostLines::make());
+  QUARRY_TRY_ASSIGN(log.lost_, LostLines::make(std::move(lost)));
   QUARRY_TRY_ASSIGN(Fd fd, open_log_file("access log", options.path));
   log.stream_ = LogStream(std::move(fd));
   log.options_ = std::move(options);

@@ -156,13 +156,13 @@ Result<Fd> open_log_file(const char* what, const std::string& path) {
   return fd;
 }
 
-Result<void> open_log(const LogOptions& options) {
+Result<void> open_log(const LogOptions& options, Fd lost) {
   Log& log = the_log();
-  QUARRY_TRY_ASSIGN(auto lost, LostLines::make());
+  QUARRY_TRY_ASSIGN(auto counted, LostLines::make(std::move(lost)));
   QUARRY_TRY_ASSIGN(log.stream, open_stream(options));
   log.options = options;
   log.fd = log.stream.fd();
-  log.lost = std::move(lost);
+  log.lost = std::move(counted);
   return {};
 }
 
@@ -227,6 +227,9 @@ void set_log_prefix(std::string prefix) {
 
 std::uint64_t lost_log_lines() {
   return the_log().lost.count();
+}
+int lost_lines_memory() {
+  return the_log().lost.memory();
 }
 
 std::string lost_lines_message(std::string_view what, std::uint64_t lost) {

@@ -77,12 +77,21 @@ bool LogStream::write(std::string_view bytes) const {
   return size == static_cast<ssize_t>(bytes.size());
 }
 
-Result<LostLines> LostLines::make() {
+Result<LostLines> LostLines::make(Fd earlier) {
+  struct stat status {};
+  const bool is_continued = earlier && ::fstat(earlier.get(), &status) == 0 &&
+                            status.st_size == static_cast<off_t>(sizeof(Counts));
+  Fd file = is_continued ? std::move(earlier) : Fd(::memfd_create("lost-log-lines", MFD_CLOEXEC));
+  if (!file || ::ftruncate(file.get(), sizeof(Counts)) != 0) {
+    return fail_errno("cannot create memory for the log");
+  }
   void* const memory =
-      ::mmap(nullptr, sizeof(Counts), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+      ::mmap(nullptr, sizeof(Counts), PROT_READ | PROT_WRITE, MAP_SHARED, file.get(), 0);
   if (memory == MAP_FAILED) return fail_errno("cannot map memory for the log");
   LostLines made;
-  made.counts_ = {new (memory) Counts, [](Counts* counts) { ::munmap(counts, sizeof(Counts)); }};
+  made.counts_ = {is_continued ? static_cast<Counts*>(memory) : new (memory) Counts,
+                  [](Counts* counts) { ::munmap(counts, sizeof(Counts)); }};
+  made.memory_ = std::make_shared<Fd>(std::move(file));
   return made;
 }
 

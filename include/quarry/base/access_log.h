@@ -28,8 +28,9 @@ struct AccessLogOptions {
 
 class AccessLog {
  public:
-  /// Opens the file and creates it with mode 0640 if it does not exist. Errors: kIo.
-  static Result<AccessLog> open(AccessLogOptions options);
+  /// Opens the file and creates it with mode 0640 if it does not exist. LOST is lost_memory() of an
+  /// earlier log, whose number of lost lines continues. Errors: kIo.
+  static Result<AccessLog> open(AccessLogOptions options, Fd lost = {});
 
   /// Reopens the path, for log rotation. The descriptor keeps its number. After an error, logging
   /// continues to the old file. Errors: kIo.
@@ -43,6 +44,8 @@ class AccessLog {
   int fd() const { return stream_.fd(); }
   /// Returns the number of lines that all processes with this log have lost.
   std::uint64_t lost() const { return lost_.count(); }
+  /// Returns the memory file with the number of lost lines.
+  int lost_memory() const { return lost_.memory(); }
 
  private:
   bool is_suppressed(const AccessRecord& record) const;

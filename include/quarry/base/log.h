@@ -30,9 +30,10 @@ namespace quarry::base {
 /// Returns the name that PHP-FPM uses: debug, notice, warning, error or alert.
 std::string_view name_of(LogLevel level);
 
-/// Opens the log with OPTIONS. A missing file is created with mode 0640. Errors: kIo; in that case
-/// the log is unchanged.
-Result<void> open_log(const LogOptions& options);
+/// Opens the log with OPTIONS. A missing file is created with mode 0640. LOST is lost_lines_memory()
+/// of an earlier log, whose number of lost lines continues. Errors: kIo; in that case the log is
+/// unchanged.
+Result<void> open_log(const LogOptions& options, Fd lost = {});
 /// Opens the log file PATH for appending. A missing file is created with mode 0640. WHAT, such as
 /// "access log", is part of the error message. Errors: kIo.
 Result<Fd> open_log_file(const char* what, const std::string& path);
@@ -52,6 +53,8 @@ void unblock_reopen_signal();
 /// Returns the number of lines that the log has lost since open_log(), in this process, its parent
 /// and all children.
 std::uint64_t lost_log_lines();
+/// Returns the memory file with this number, or -1 if the log is not open.
+int lost_lines_memory();
 /// Returns a message which says that the log WHAT has lost LOST lines.
 std::string lost_lines_message(std::string_view what, std::uint64_t lost);
 /// Returns the descriptor of the log. A child has to keep this descriptor open.

@@ -50,7 +50,11 @@ class LogStream {
 /// memory.
 class LostLines {
  public:
-  static Result<LostLines> make();
+  /// The layout of the memory. Increased with each change.
+  static constexpr std::uint64_t kLayout = 1;
+
+  /// Creates counters, which continue those in the memory EARLIER if it is set. Errors: kIo.
+  static Result<LostLines> make(Fd earlier = {});
 
   void add(std::uint64_t lines = 1) const;
   /// Returns the number of lines that were lost since the last call, in any process. Returns 0 if
@@ -59,6 +63,8 @@ class LostLines {
   /// Undoes take_unreported(), which has returned LINES.
   void put_back(std::uint64_t lines) const { counts_->unreported += lines; }
   std::uint64_t count() const { return counts_ ? counts_->all.load() : 0; }
+  /// Returns the memory file with the counters, or -1.
+  int memory() const { return memory_ ? memory_->get() : -1; }
 
  private:
   struct Counts {
@@ -67,6 +73,7 @@ class LostLines {
     std::atomic<std::int64_t> reported_at{0};  // in seconds since 1970
   };
   std::shared_ptr<Counts> counts_;
+  std::shared_ptr<Fd> memory_;
 };
 
 }  // namespace quarry::base

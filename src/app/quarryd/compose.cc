@@ -75,11 +75,18 @@ worker::WorkerOptions worker_options(const master::PoolConfig& pool,
   return options;
 }
 
+/// Returns the name of the memory with the lost lines of POOL's access log.
+std::string lost_lines_of(const std::string& pool) {
+  return "lost lines " + pool;
+}
+
 Result<void> open_access_log(const master::Config& config, const master::PoolConfig& pool,
-                             std::shared_ptr<base::AccessLog>& log) {
-  QUARRY_TRY_ASSIGN(auto opened,
-                    base::AccessLog::open({access_log_path(config, pool), pool.access.format,
-                                           pool.access.suppress_paths}));
+                             EarlierFigures& earlier, std::shared_ptr<base::AccessLog>& log) {
+  QUARRY_TRY_ASSIGN(
+      auto opened,
+      base::AccessLog::open(
+          {access_log_path(config, pool), pool.access.format, pool.access.suppress_paths},
+          earlier.take_memory(lost_lines_of(pool.name), base::LostLines::kLayout, pool.run_as)));
   log = std::make_shared<base::AccessLog>(std::move(opened));
   return {};
 }
@@ -125,6 +132,8 @@ Result<Service> pool_service(const master::PoolConfig& pool, worker::WorkerOptio
   options.status = status_options(pool, pages, sources);
   if (options.access_log) {
     service.kept_descriptors.push_back(options.access_log->fd());
+    service.kept_memories.push_back(
+        {lost_lines_of(pool.name), options.access_log->lost_memory(), base::LostLines::kLayout});
     service.access_log = options.access_log;
   }
   // Workers pass connections to the pages process through a socket pair. `service.run` keeps the
@@ -372,7 +381,8 @@ Result<std::vector<Service>> compose(const master::Config& config,
     const auto peers = peers_of(config, pool);
     worker::WorkerOptions for_workers = worker_options(pool, peers);
     if (!pool.access.path.empty()) {
-      QUARRY_TRY(unless_reloading(start, open_access_log(config, pool, for_workers.access_log)));
+      QUARRY_TRY(
+          unless_reloading(start, open_access_log(config, pool, earlier, for_workers.access_log)));
     }
     QUARRY_TRY_ASSIGN(auto pages, pages_service(pool, for_workers, earlier));
     if (for_workers.access_log) metrics.access_logs.emplace_back(pool.name, for_workers.access_log);
@@ -382,6 +392,10 @@ Result<std::vector<Service>> compose(const master::Config& config,
     const auto sources = page_sources(config, pool, overview, tallies, logs);
     QUARRY_TRY_ASSIGN(auto service,
                       pool_service(pool, std::move(for_workers), pages, sources, start, inherited));
+    if (&pool == &config.pools.front() && base::lost_lines_memory() >= 0) {
+      service.kept_memories.push_back(
+          {kErrorLogMemory, base::lost_lines_memory(), base::LostLines::kLayout});
+    }
     if (pool.status_all) keep_figures(logs, service);
     if (overview) {
       const auto index = static_cast<std::size_t>(&pool - config.pools.data());

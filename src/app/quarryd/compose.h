@@ -19,6 +19,9 @@ namespace quarry::app {
 /// server continues.
 enum class Start { kFirst, kReload, kContinue };
 
+/// The memory with the lost lines of the error log. A reload passes it on.
+inline constexpr const char* kErrorLogMemory = "lost lines";
+
 /// Returns the services of CONFIG, with bound sockets and opened logs. CONFIG was read from PATH,
 /// or from the command line if PATH is "". Sockets in INHERITED and memory in EARLIER are reused.
 /// LOGS are the destinations of logs.

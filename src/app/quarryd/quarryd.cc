@@ -206,8 +206,11 @@ int run(const master::Config& config, const CommandLine& line,
   if (handover) {
     app::close_earlier_pipes(std::exchange(handover->notes[kLogPipesNote], kept_pipes));
   }
-  const base::LogOptions error_log = app::error_log_of(config);
-  if (auto log = base::open_log(error_log); !log) {
+  app::EarlierFigures earlier;
+  if (handover) earlier = {handover->counters, std::move(handover->memories)};
+  auto lost = earlier.take_memory(app::kErrorLogMemory, base::LostLines::kLayout,
+                                  config.pools.front().run_as);
+  if (auto log = base::open_log(app::error_log_of(config), std::move(lost)); !log) {
     if (start == app::Start::kFirst) return failed(log.error().message);
     base::log(base::LogLevel::kError, "{}; logging to standard error", log.error().message);
   }
@@ -226,8 +229,6 @@ int run(const master::Config& config, const CommandLine& line,
   std::ranges::transform(inherited, inheritable.begin(), &master::InheritedSocket::address);
   const auto path =
       line.config.empty() ? std::filesystem::path() : std::filesystem::absolute(line.config);
-  app::EarlierFigures earlier;
-  if (handover) earlier = {handover->counters, std::move(handover->memories)};
   auto services = app::compose(config, path, start, inherited, earlier, *logs);
   if (handover) handover->memories = std::move(earlier.memories);
   if (!services) {

@@ -102,6 +102,10 @@ def test_an_unread_standard_error_blocks_no_process(start, reader, tmp_path):
     server.main.send(signal.SIGUSR1)
     lost = document(control)["lost log lines"]
     assert f"lost lines of the error log: {lost}\n" in succeeds("status", "--socket", control)
+    server.main.send(signal.SIGUSR2)
+    wait_until(lambda: document(control)["generation"] == 2, "the reload", pause=0.1)
+    lost = document(control)["lost log lines"]
+    assert lost >= 200
     reader.release()
     read = reader.text()
     ask_until(server, lambda: len(reader.text()) > len(read) and reported(reader.text(), "log") >= lost)
@@ -129,6 +133,8 @@ def test_an_access_log_without_a_reader_loses_whole_lines_and_counts_them(start,
         assert b"404" in ask(server, long if count % 2 else {})
     lost = metrics.value("quarry_log_lost_lines_total", log="access", pool="www")
     assert lost > 0 and metrics.value("quarry_log_lost_lines_total", log="error") == 0
+    server.reload()
+    metrics.wait_for(lost, "quarry_log_lost_lines_total", log="access", pool="www")
     with fifo.open("rb", buffering=0) as reading:
         os.set_blocking(reading.fileno(), False)
         lines = reading.read(1 << 20).decode().splitlines()
