@@ -74,7 +74,7 @@ ROOMS: dict[str, dict[str, set[str]]] = {
                        "quarry/spool", "quarry/status", "quarryd"}},
     "pages": {"own": set(), "request": set(), "cache": {"request"}, "connection": {"request", "cache"}, "fossil": {"request", "cache"},
               "login": {"request"}, "": {"request", "cache", "connection", "fossil", "login"}},
-    "courier": {"senders": set(), "logs": set(), "": {"senders"}},
+    "courier": {"transfer": set(), "senders": {"transfer"}, "logs": {"transfer"}, "": {"senders", "transfer"}},
     "changes": {"": set(), "submission": {""}, "tarball": {""}, "gate": {""}, "daemons": {""}, "landing": {""}, "executor": {""}},
     "spool": {"": set(), "segments": {""}, "queue": {"", "segments"}, "stream": {"", "segments"}},
 }

@@ -87,9 +87,21 @@ bool is_http_log(DestinationType type) {
          type == DestinationType::kJsonLines;
 }
 
+/// Checks that TAG can be the APP-NAME of a message (RFC 5424, section 6.2.5). Errors: kInvalid.
+Result<void> check_tag(std::string_view tag) {
+  constexpr std::size_t kMaxTag = 48;
+  const auto is_visible = [](char c) { return c > ' ' && c < 0x7f; };
+  if (!tag.empty() && tag.size() <= kMaxTag && std::ranges::all_of(tag, is_visible)) return {};
+  return fail(ErrorCode::kInvalid, "tag must be 1 to {} visible ASCII characters without blanks",
+              kMaxTag);
+}
+
 Result<void> check_log_destination(const DestinationOptions& options) {
   QUARRY_TRY(queue_options(options));
-  if (options.type == DestinationType::kSyslog) return check_syslog_url(options.url);
+  if (options.type == DestinationType::kSyslog) {
+    QUARRY_TRY(check_tag(options.tag));
+    return check_syslog_url(options.url);
+  }
   if (is_http_log(options.type)) return check_webhook_url(options.url);
   if (options.type != DestinationType::kFile) {
     return fail(ErrorCode::kInvalid,

@@ -19,7 +19,7 @@ struct ShippingFigures {
   // Numbers since the file was created:
   std::uint64_t delivered = 0;
   std::uint64_t rejected = 0;  // by the receiver
-  std::uint64_t lost = 0;      // because the queue was full
+  std::uint64_t lost = 0;      // because the queue was full or the process was killed
   std::int64_t failed_at = 0;  // time of the last error, in seconds since 1970; 0: none
   std::array<char, 256> error{};
 

@@ -139,8 +139,8 @@ void write_log_delivery(const LogDestinations& logs, Exposition& out) {
   write("quarry_log_delivered_lines_total", "Delivered log lines.", &Figures::delivered);
   write("quarry_log_rejected_lines_total", "Log lines that the receiver has rejected.",
         &Figures::rejected);
-  write("quarry_log_queue_lost_lines_total", "Log lines lost because the queue was full.",
-        &Figures::lost);
+  write("quarry_log_queue_lost_lines_total",
+        "Log lines lost because the queue was full or the process was killed.", &Figures::lost);
   write("quarry_log_last_failure_timestamp_seconds",
         "Time of the last failed delivery, in seconds since 1970, or 0.", &Figures::failed_at);
 }

@@ -17,7 +17,7 @@ class FileLineSender final : public LineSender {
  public:
   explicit FileLineSender(const DestinationOptions& options) : path_(options.path) {}
 
-  LineDelivery send(std::span<const LogLine> lines, const LinesInterrupted& /*unused*/) override {
+  LineDelivery send(std::span<const LogLine> lines) override {
     constexpr mode_t kMode = 0640;
     constexpr int kFlags = O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NONBLOCK | O_NOCTTY;
     if (!file_) file_.reset(::open(path_.c_str(), kFlags, kMode));

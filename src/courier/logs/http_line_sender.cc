@@ -1,4 +1,4 @@
-// Sends log lines in batches by POST over HTTP with libcurl.
+// Sends log lines in batches by POST over HTTP.
 //
 //   loki         Loki's push API: {"streams":[{"stream":{LABELS},"values":[["NANOSECONDS","LINE"]…]}]}
 //   opensearch   the bulk API of OpenSearch and Elasticsearch: {"create":{"_id":ID}}, a newline, a
@@ -9,7 +9,6 @@
 //   400, 413, 422  the receiver rejects a line: the halves of the batch are sent separately, and a
 //                  single rejected line is dropped
 //   other          the batch is sent again later, after Retry-After if the receiver sends it
-#include <curl/curl.h>
 #include <fmt/core.h>
 #include <unistd.h>
 
@@ -19,24 +18,27 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <utility>
+#include <vector>
 
 #include "line_sender.h"
 #include "quarry/base/escape.h"
 #include "quarry/base/time.h"
 #include "quarry/courier/log_courier.h"
+#include "transfer/http_post.h"
 
 namespace quarry::courier {
 namespace {
 
 using Json = nlohmann::json;
 
+constexpr int kMaxDepth = 100;
 constexpr std::size_t kShown = 120;  // bytes of a reply in an error
 constexpr std::size_t kMaxReplyBytes = std::size_t{4} << 20;
 constexpr long kFirstError = 400;
 constexpr long kConflict = 409;
 constexpr long kTooManyRequests = 429;
 constexpr long kFirstServerError = 500;
-constexpr std::chrono::seconds kMaxWait{3600};
+constexpr std::chrono::milliseconds kMaxWait{3'600'000};
 
 std::string dumped(const Json& document) {
   return document.dump(-1, ' ', false, Json::error_handler_t::replace);
@@ -66,10 +68,23 @@ std::string loki_body(std::span<const LogLine> lines, const std::string& host) {
   return dumped(body);
 }
 
+/// Returns TEXT as a JSON object, or null if it is not an object. Objects that are nested deeply
+/// are also null, because the library needs stack for each level to print them.
+Json object_in(std::string_view text) {
+  if (!text.starts_with('{')) return {};
+  bool is_deep = false;
+  const auto limit = [&is_deep](int depth, Json::parse_event_t /*event*/, Json& /*parsed*/) {
+    is_deep |= depth > kMaxDepth;
+    return !is_deep;
+  };
+  Json object = Json::parse(text, limit, /*allow_exceptions=*/false);
+  return is_deep || !object.is_object() ? Json() : object;
+}
+
 /// Returns LINE as a document. If the line is a JSON object, its members are part of the document.
 Json document_of(const LogLine& line, const std::string& host) {
-  Json document = line.text.starts_with('{') ? Json::parse(line.text, nullptr, false) : Json();
-  if (!document.is_object()) document = {{"message", line.text}};
+  Json document = object_in(line.text);
+  if (document.is_null()) document = {{"message", line.text}};
   document["@timestamp"] = base::iso_micros(line.micros);
   document["host"] = host;
   document["log"] = kind_of(line);
@@ -84,47 +99,25 @@ bool is_rejection(long status) {
 
 class HttpLineSender final : public LineSender {
  public:
-  explicit HttpLineSender(const DestinationOptions& options)
-      : options_(options), host_(host_name()), handle_(curl_easy_init()) {
-    add_header(options.type == DestinationType::kLoki ? "Content-Type: application/json"
-                                                      : "Content-Type: application/x-ndjson");
-    add_header("Expect:");
-    for (const std::string& each : options.headers) add_header(each);
-    curl_easy_setopt(handle_, CURLOPT_URL, options_.url.c_str());
-    curl_easy_setopt(handle_, CURLOPT_PROTOCOLS_STR, "http,https");
-    curl_easy_setopt(handle_, CURLOPT_PROXY, "");
-    curl_easy_setopt(handle_, CURLOPT_POST, 1L);
-    curl_easy_setopt(handle_, CURLOPT_HTTPHEADER, headers_);
-    curl_easy_setopt(handle_, CURLOPT_USERAGENT, "Quarry/" QUARRY_VERSION);
-    curl_easy_setopt(handle_, CURLOPT_NOSIGNAL, 1L);
-    curl_easy_setopt(handle_, CURLOPT_TIMEOUT_MS,
-                     static_cast<long>(options_.delivery_timeout().count()));
-    curl_easy_setopt(handle_, CURLOPT_NOPROGRESS, 0L);
-    curl_easy_setopt(handle_, CURLOPT_XFERINFOFUNCTION, &check_interrupted);
-    curl_easy_setopt(handle_, CURLOPT_XFERINFODATA, this);
-    curl_easy_setopt(handle_, CURLOPT_WRITEFUNCTION, &receive);
-    curl_easy_setopt(handle_, CURLOPT_WRITEDATA, this);
-    curl_easy_setopt(handle_, CURLOPT_ERRORBUFFER, message_.data());
-    if (!options_.ca_file.empty()) {
-      curl_easy_setopt(handle_, CURLOPT_CAINFO, options_.ca_file.c_str());
-      curl_easy_setopt(handle_, CURLOPT_CAPATH, nullptr);
-    }
-  }
-  ~HttpLineSender() override {
-    curl_easy_cleanup(handle_);
-    curl_slist_free_all(headers_);
+  HttpLineSender(const DestinationOptions& options, Interrupted is_interrupted)
+      : options_(options),
+        host_(host_name()),
+        headers_(options.headers),
+        post_(std::move(is_interrupted), options.ca_file, kMaxReplyBytes) {
+    headers_.emplace_back(options.type == DestinationType::kLoki
+                              ? "Content-Type: application/json"
+                              : "Content-Type: application/x-ndjson");
   }
 
-  LineDelivery send(std::span<const LogLine> lines,
-                    const LinesInterrupted& is_interrupted) override {
-    is_interrupted_ = &is_interrupted;
-    LineDelivery result = post(lines);
-    if (result.rejected < lines.size() || lines.size() == 1) return result;
+  LineDelivery send(std::span<const LogLine> lines) override {
+    const HttpReply reply = post_.send(options_.url, headers_, body_of(options_.type, lines, host_),
+                                       options_.delivery_timeout());
+    if (!is_rejection(reply.status) || lines.size() == 1) return result_of(reply, lines.size());
     // The receiver rejects the batch because of some of its lines. Find these lines.
     const std::size_t half = lines.size() / 2;
-    const LineDelivery first = send(lines.first(half), is_interrupted);
+    const LineDelivery first = send(lines.first(half));
     if (first.delivered < half) return first;
-    LineDelivery second = send(lines.subspan(half), is_interrupted);
+    LineDelivery second = send(lines.subspan(half));
     second.delivered += half;
     second.rejected += first.rejected;
     if (second.error.empty()) second.error = first.error;
@@ -132,46 +125,29 @@ class HttpLineSender final : public LineSender {
   }
 
  private:
-  void add_header(const std::string& header) {
-    if (curl_slist* longer = curl_slist_append(headers_, header.c_str())) headers_ = longer;
-  }
-
-  /// Sends LINES in a single request. If the receiver rejects the request, all lines count as
-  /// rejected.
-  LineDelivery post(std::span<const LogLine> lines) {
-    const std::string body = body_of(options_.type, lines, host_);
-    curl_easy_setopt(handle_, CURLOPT_POSTFIELDS, body.data());
-    curl_easy_setopt(handle_, CURLOPT_POSTFIELDSIZE_LARGE, static_cast<curl_off_t>(body.size()));
-    message_[0] = '\0';
-    reply_.clear();
-    const CURLcode code = curl_easy_perform(handle_);
-    if (code != CURLE_OK) {
-      const char* why = message_[0] != '\0' ? message_.data() : curl_easy_strerror(code);
-      return {.error = error_of(why)};
+  /// Returns the result of a request with COUNT lines.
+  LineDelivery result_of(const HttpReply& reply, std::size_t count) const {
+    if (reply.status == 0) return {.error = error_of(reply.error)};
+    if (reply.is_done() && options_.type == DestinationType::kOpenSearch) {
+      return result_of_items(reply.body, count);
     }
-    long status = 0;
-    curl_easy_getinfo(handle_, CURLINFO_RESPONSE_CODE, &status);
-    const bool is_done = status >= 200 && status < 300;
-    if (is_done && options_.type == DestinationType::kOpenSearch) return result_of_items(lines);
-    if (is_done) return {.delivered = lines.size()};
-    LineDelivery result{.error = error_of(fmt::format("HTTP status {}: {}", status, reply_))};
-    if (is_rejection(status)) result.delivered = result.rejected = lines.size();
-    curl_off_t seconds = 0;
-    if (curl_easy_getinfo(handle_, CURLINFO_RETRY_AFTER, &seconds) == CURLE_OK && seconds > 0) {
-      result.delay = std::min(std::chrono::seconds(seconds), kMaxWait);
-    }
+    if (reply.is_done()) return {.delivered = count};
+    LineDelivery result{.error =
+                            error_of(fmt::format("HTTP status {}: {}", reply.status, reply.body))};
+    if (is_rejection(reply.status)) result.delivered = result.rejected = count;
+    if (reply.retry_after) result.delay = std::min(*reply.retry_after, kMaxWait);
     return result;
   }
 
-  /// Returns TEXT, truncated to kShown bytes, after the name of the destination.
+  /// Returns TEXT, truncated to kShown bytes, after the origin of the receiver.
   std::string error_of(std::string_view text) const {
-    return fmt::format("{}: {}", options_.name, base::printable(text, kShown));
+    return fmt::format("{}: {}", origin_of(options_.url), base::printable(text, kShown));
   }
 
-  /// Returns the result of a bulk request, whose reply contains a status for each line.
-  LineDelivery result_of_items(std::span<const LogLine> lines) const {
-    const Json reply = Json::parse(reply_, nullptr, false);
-    LineDelivery result{.delivered = lines.size()};
+  /// Returns the result of a bulk request, whose reply TEXT contains a status for each line.
+  LineDelivery result_of_items(const std::string& text, std::size_t count) const {
+    const Json reply = Json::parse(text, nullptr, false);
+    LineDelivery result{.delivered = count};
     if (!reply.is_object() || reply.value("errors", Json()) != true) return result;
     for (const Json& item : reply.value("items", Json::array())) {
       const Json created = item.is_object() ? item.value("create", Json()) : Json();
@@ -188,23 +164,10 @@ class HttpLineSender final : public LineSender {
     return result;
   }
 
-  static std::size_t receive(char* bytes, std::size_t size, std::size_t count, void* self) {
-    auto& sender = *static_cast<HttpLineSender*>(self);
-    if (sender.reply_.size() < kMaxReplyBytes) sender.reply_.append(bytes, size * count);
-    return size * count;
-  }
-  static int check_interrupted(void* self, curl_off_t /*unused*/, curl_off_t /*unused*/,
-                               curl_off_t /*unused*/, curl_off_t /*unused*/) {
-    return (*static_cast<HttpLineSender*>(self)->is_interrupted_)() ? 1 : 0;
-  }
-
   DestinationOptions options_;
   std::string host_;
-  CURL* handle_;
-  curl_slist* headers_ = nullptr;
-  const LinesInterrupted* is_interrupted_ = nullptr;  // during send()
-  std::string reply_;
-  std::array<char, CURL_ERROR_SIZE> message_{};
+  std::vector<std::string> headers_;
+  HttpPost post_;
 };
 
 }  // namespace
@@ -226,14 +189,17 @@ std::string body_of(DestinationType type, std::span<const LogLine> lines, const 
   return body;
 }
 
-std::unique_ptr<LineSender> make_line_sender(const DestinationOptions& options) {
-  if (options.type == DestinationType::kSyslog) return make_syslog_line_sender(options);
+std::unique_ptr<LineSender> make_line_sender(const DestinationOptions& options,
+                                             Interrupted is_interrupted) {
   if (options.type == DestinationType::kFile) return make_file_line_sender(options);
-  return make_http_line_sender(options);
+  return options.type == DestinationType::kSyslog
+             ? make_syslog_line_sender(options, std::move(is_interrupted))
+             : make_http_line_sender(options, std::move(is_interrupted));
 }
 
-std::unique_ptr<LineSender> make_http_line_sender(const DestinationOptions& options) {
-  return std::make_unique<HttpLineSender>(options);
+std::unique_ptr<LineSender> make_http_line_sender(const DestinationOptions& options,
+                                                  Interrupted is_interrupted) {
+  return std::make_unique<HttpLineSender>(options, std::move(is_interrupted));
 }
 
 }  // namespace quarry::courier

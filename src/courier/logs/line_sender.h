@@ -3,7 +3,6 @@
 
 #include <chrono>
 #include <cstddef>
-#include <functional>
 #include <memory>
 #include <optional>
 #include <span>
@@ -11,6 +10,7 @@
 
 #include "log_lines.h"
 #include "quarry/courier/options.h"
+#include "transfer/transfer.h"
 
 namespace quarry::courier {
 
@@ -21,9 +21,6 @@ struct LineDelivery {
   std::optional<std::chrono::milliseconds> delay = std::nullopt;  // that the receiver asks for
 };
 
-/// Returns whether to abort the current delivery. Polled during a delivery.
-using LinesInterrupted = std::function<bool()>;
-
 class LineSender {
  public:
   LineSender() = default;
@@ -31,24 +28,27 @@ class LineSender {
   LineSender(const LineSender&) = delete;
   LineSender& operator=(const LineSender&) = delete;
 
-  virtual LineDelivery send(std::span<const LogLine> lines,
-                            const LinesInterrupted& is_interrupted) = 0;
+  virtual LineDelivery send(std::span<const LogLine> lines) = 0;
   /// Reopens files, for log rotation.
   virtual void reopen() {}
 };
 
 /// Returns the sender for the type of OPTIONS, which must be valid with `logs`.
-std::unique_ptr<LineSender> make_line_sender(const DestinationOptions& options);
+std::unique_ptr<LineSender> make_line_sender(const DestinationOptions& options,
+                                             Interrupted is_interrupted);
 std::unique_ptr<LineSender> make_file_line_sender(const DestinationOptions& options);
-std::unique_ptr<LineSender> make_http_line_sender(const DestinationOptions& options);
-std::unique_ptr<LineSender> make_syslog_line_sender(const DestinationOptions& options);
+std::unique_ptr<LineSender> make_http_line_sender(const DestinationOptions& options,
+                                                  Interrupted is_interrupted);
+std::unique_ptr<LineSender> make_syslog_line_sender(const DestinationOptions& options,
+                                                    Interrupted is_interrupted);
 
 std::string host_name();
 /// Returns the body of a request with LINES of HOST, in the format of TYPE: kLoki, kOpenSearch or
 /// kJsonLines.
 std::string body_of(DestinationType type, std::span<const LogLine> lines, const std::string& host);
-/// Returns LINE as a message of RFC 5424 with FACILITY and TAG, after its length (RFC 6587).
-std::string syslog_frame(const LogLine& line, int facility, const std::string& tag,
-                         const std::string& host);
+/// Returns LINE as a message of RFC 5424 with FACILITY and TAG, after its length (RFC 6587). A long
+/// line becomes several messages.
+std::string syslog_frames(const LogLine& line, int facility, const std::string& tag,
+                          const std::string& host);
 
 }  // namespace quarry::courier

@@ -104,9 +104,11 @@ class LogPipe {
 class LineConsumer {
  public:
   explicit LineConsumer(const DestinationOptions& options)
-      : options_(options), sender_(make_line_sender(options)) {}
+      : options_(options),
+        sender_(make_line_sender(options, [this] { return stop_.stop_requested(); })) {}
 
   spool::Delivery take(std::span<const spool::Message> batch, const std::stop_token& stop) {
+    stop_ = stop;
     if (is_reopening_.exchange(false)) sender_->reopen();
     lines_.clear();
     for (const spool::Message& message : batch) {
@@ -116,7 +118,7 @@ class LineConsumer {
     }
     // Drop a message without a line, which only another program can have put into the queue.
     if (lines_.empty()) return {.delivered = 1};
-    const LineDelivery done = sender_->send(lines_, [&] { return stop.stop_requested(); });
+    const LineDelivery done = sender_->send(lines_);
     if (!stop.stop_requested()) note(done);
     rejected_ += done.rejected;
     delivered_ += done.delivered - done.rejected;
@@ -167,6 +169,7 @@ class LineConsumer {
 
   const DestinationOptions& options_;
   std::unique_ptr<LineSender> sender_;
+  std::stop_token stop_;  // of the current delivery
   std::vector<LogLine> lines_;
   base::LogThrottle throttle_;
   bool is_failing_ = false;
@@ -192,6 +195,12 @@ class LogCourier {
     figures_.reset(::open(options_.figures.c_str(), O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK));
     if (!figures_) return fail_errno("cannot open {}", options_.figures);
     earlier_ = read_shipping_figures(figures_.get()).value_or(ShippingFigures());
+    if (earlier_.queued > 0) {
+      base::log(LogLevel::kWarning,
+                "about {} log lines in the memory of a process that was killed were lost",
+                earlier_.queued);
+      earlier_.lost += earlier_.queued;
+    }
     QUARRY_TRY_ASSIGN(spool::QueueOptions queue, queue_options(options_.destination));
     queue.spool_directory = options_.spool_directory;
     queue.filename = "log-" + options_.destination.name;
@@ -238,7 +247,7 @@ class LogCourier {
     figures.queued = now.size;
     figures.on_disk = now.on_disk;
     figures.disk_bytes = now.disk_bytes;
-    figures.lost += lost_ + now.discarded_queued;
+    figures.lost += lost_ + now.discarded_queued + now.lost;
     consumer_.add_to(figures);
     (void)!::pwrite(figures_.get(), &figures, sizeof figures, 0);
   }
@@ -251,6 +260,9 @@ class LogCourier {
     const spool::Ending ending = queue_->shutdown();
     publish();
     if (ending.lost > 0) base::log(LogLevel::kError, "{} log lines were lost", ending.lost);
+    if (ending.saved == 0) return;
+    base::log(LogLevel::kNotice, "{} log lines are saved in {}/log-{}.* for the next start",
+              ending.saved, options_.spool_directory, options_.destination.name);
   }
 
  private:

@@ -3,13 +3,15 @@
 #pragma once
 
 #include <chrono>
-#include <functional>
 #include <optional>
 #include <string>
+#include <string_view>
 
 #include "quarry/base/result.h"
+#include "quarry/courier/deliveries.h"
 #include "quarry/event/event.h"
 #include "quarry/spool/subscription.h"
+#include "transfer/transfer.h"
 
 namespace quarry::courier {
 
@@ -26,15 +28,16 @@ struct DeliveryResult {
   std::string response = {};  // the beginning of the response
 };
 
+/// Returns the record of a delivery of MESSAGE, which has begun at BEGIN and ended now.
+Delivery record_of(const spool::StreamedMessage& message, std::string_view type,
+                   const DeliveryResult& result, std::chrono::steady_clock::time_point begin);
+
 inline DeliveryResult retry_later(std::string why) {
   return {spool::Outcome::kRetry, std::move(why)};
 }
 inline DeliveryResult give_up(std::string why) {
   return {spool::Outcome::kGivenUp, std::move(why)};
 }
-
-/// Returns whether to abort the current delivery. Polled during a delivery.
-using Interrupted = std::function<bool()>;
 
 class Sender {
  public:

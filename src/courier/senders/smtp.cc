@@ -1,15 +1,14 @@
 #include "quarry/courier/smtp.h"
 
-#include <curl/curl.h>
 #include <fmt/core.h>
 #include <sys/socket.h>
 
 #include <algorithm>
-#include <array>
 
 #include "quarry/base/escape.h"
 #include "quarry/base/url.h"
 #include "smtp_dialogue.h"
+#include "transfer/transfer.h"
 
 namespace quarry::courier {
 
@@ -63,7 +62,9 @@ std::string MailReport::why() const {
 
 struct SmtpSender::State {
   explicit State(SmtpOptions its_options)
-      : options(std::move(its_options)), handle(curl_easy_init()) {}
+      : options(std::move(its_options)),
+        transfer(options.is_interrupted, options.ca_file),
+        handle(transfer.handle()) {}
   ~State();
   State(const State&) = delete;
   State& operator=(const State&) = delete;
@@ -75,17 +76,16 @@ struct SmtpSender::State {
 
   static std::size_t read(char* buffer, std::size_t size, std::size_t count, void* self);
   static int trace(CURL*, curl_infotype type, char* bytes, std::size_t size, void* self);
-  static int check_interrupted(void* self, curl_off_t, curl_off_t, curl_off_t, curl_off_t);
   static std::size_t forget(char*, std::size_t size, std::size_t count, void*) {
     return size * count;
   }
 
   SmtpOptions options;
+  Transfer transfer;
   CURL* handle;
   SmtpDialogue dialogue;
   std::string lines;  // the message with CRLF line endings
   std::size_t read_up_to = 0;
-  std::array<char, CURL_ERROR_SIZE> message{};
 };
 
 SmtpSender::State::~State() {
@@ -96,7 +96,6 @@ SmtpSender::State::~State() {
       socket != CURL_SOCKET_BAD) {
     ::shutdown(socket, SHUT_RD);
   }
-  curl_easy_cleanup(handle);
 }
 
 std::size_t SmtpSender::State::read(char* buffer, std::size_t size, std::size_t count, void* self) {
@@ -115,12 +114,6 @@ int SmtpSender::State::trace(CURL* /*unused*/, curl_infotype type, char* bytes, 
   return 0;
 }
 
-int SmtpSender::State::check_interrupted(void* self, curl_off_t /*unused*/, curl_off_t /*unused*/,
-                                         curl_off_t /*unused*/, curl_off_t /*unused*/) {
-  const auto& asked = static_cast<State*>(self)->options.is_interrupted;
-  return asked && asked() ? 1 : 0;
-}
-
 void SmtpSender::State::prepare_tls() {
   const bool is_required = options.start_tls == StartTls::kRequired;
   const bool is_checked = is_required || options.url.starts_with("smtps:") ||
@@ -131,17 +124,11 @@ void SmtpSender::State::prepare_tls() {
                                                                            : CURLUSESSL_TRY));
   curl_easy_setopt(handle, CURLOPT_SSL_VERIFYPEER, is_checked ? 1L : 0L);
   curl_easy_setopt(handle, CURLOPT_SSL_VERIFYHOST, is_checked ? 2L : 0L);
-  if (!options.ca_file.empty()) {
-    curl_easy_setopt(handle, CURLOPT_CAINFO, options.ca_file.c_str());
-    curl_easy_setopt(handle, CURLOPT_CAPATH, nullptr);
-  }
 }
 
 void SmtpSender::State::prepare() {
   curl_easy_setopt(handle, CURLOPT_URL, options.url.c_str());
   curl_easy_setopt(handle, CURLOPT_PROTOCOLS_STR, "smtp,smtps");
-  curl_easy_setopt(handle, CURLOPT_PROXY, "");
-  curl_easy_setopt(handle, CURLOPT_NOSIGNAL, 1L);
   curl_easy_setopt(handle, CURLOPT_CONNECTTIMEOUT_MS,
                    static_cast<long>(options.connect_timeout.count()));
   curl_easy_setopt(handle, CURLOPT_TIMEOUT_MS, static_cast<long>(options.timeout.count()));
@@ -155,15 +142,11 @@ void SmtpSender::State::prepare() {
   curl_easy_setopt(handle, CURLOPT_READFUNCTION, &State::read);
   curl_easy_setopt(handle, CURLOPT_READDATA, this);
   curl_easy_setopt(handle, CURLOPT_WRITEFUNCTION, &State::forget);
-  curl_easy_setopt(handle, CURLOPT_NOPROGRESS, 0L);
-  curl_easy_setopt(handle, CURLOPT_XFERINFOFUNCTION, &State::check_interrupted);
-  curl_easy_setopt(handle, CURLOPT_XFERINFODATA, this);
   // Use verbose mode, because libcurl calls the debug function only in this mode. Nothing is
   // printed.
   curl_easy_setopt(handle, CURLOPT_VERBOSE, 1L);
   curl_easy_setopt(handle, CURLOPT_DEBUGFUNCTION, &State::trace);
   curl_easy_setopt(handle, CURLOPT_DEBUGDATA, this);
-  curl_easy_setopt(handle, CURLOPT_ERRORBUFFER, message.data());
 }
 
 bool SmtpSender::State::was_connection_new() const {
@@ -174,19 +157,17 @@ bool SmtpSender::State::was_connection_new() const {
 
 MailReport SmtpSender::State::attempt(const Mail& mail, curl_slist* recipients,
                                       bool on_new_connection) {
-  message[0] = '\0';
   read_up_to = 0;
   dialogue.begin(mail.recipients.size());
   curl_easy_setopt(handle, CURLOPT_MAIL_FROM, mail.from.c_str());
   curl_easy_setopt(handle, CURLOPT_MAIL_RCPT, recipients);
   curl_easy_setopt(handle, CURLOPT_INFILESIZE_LARGE, static_cast<curl_off_t>(lines.size()));
   curl_easy_setopt(handle, CURLOPT_FRESH_CONNECT, on_new_connection ? 1L : 0L);
-  const CURLcode code = curl_easy_perform(handle);
+  const CURLcode code = transfer.perform();
   curl_easy_setopt(handle, CURLOPT_MAIL_RCPT, nullptr);
   if (code == CURLE_OK) return dialogue.report("");
-  return dialogue.report(fmt::format(
-      "{}: {}", base::without_secrets(options.url),
-      base::printable(message[0] != '\0' ? message.data() : curl_easy_strerror(code), 400)));
+  return dialogue.report(
+      fmt::format("{}: {}", base::without_secrets(options.url), transfer.error(code)));
 }
 
 SmtpSender::SmtpSender(SmtpOptions options) : state_(std::make_unique<State>(std::move(options))) {

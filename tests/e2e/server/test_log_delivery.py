@@ -149,6 +149,17 @@ def test_http_receivers_get_batches_in_their_schemas(shipping, type_, parse):
             assert len({each["_id"] for each in receiver.taken}) == len(receiver.taken)
 
 
+def test_a_line_of_a_megabyte_disturbs_no_other_line(shipping, tmp_path):
+    with Rsyslog(tmp_path / "rsyslog") as rsyslog:
+        server = shipping.start({"type": "syslog", "url": rsyslog.url})
+        with (shipping.folder / "spool.logs" / "access.www").open("wb", buffering=0) as pipe:
+            pipe.write(b"begin-" + b"x" * 1_000_000 + b"-end\n")
+        ask(server, 0, 3)
+        rsyslog.wait_for("asked /page/2")
+        long = "".join(line.rpartition(" ")[2] for line in rsyslog.lines() if "asked" not in line)
+        assert long == "begin-" + "x" * 1_000_000 + "-end"
+
+
 def test_a_file_gets_all_lines_and_is_reopened(shipping, tmp_path):
     path = tmp_path / "all.log"
     server = shipping.start({"type": "file", "path": path})
@@ -169,6 +180,7 @@ def test_lines_wait_on_disk_while_the_receiver_is_away_even_over_a_restart(shipp
     assert shipping.figures()["on disk"] > 300 and shipping.figures()["bytes on disk"] > 0
     assert "onnect" in shipping.figures()["about"]
     server.stop()
+    assert f"500 log lines are saved in {shipping.folder}/spool/log-main.* for the next start\n" in server.log()
     server = shipping.start(destination)
     asked += ask(server, 500, 510)
     with receiver:
@@ -187,7 +199,8 @@ def test_a_receiver_that_fails_sometimes_gets_all_lines_in_order(shipping, troub
         assert receiver.messages() == asked
         shipping.wait_for(delivered=50, rejected=0, lost=0)
         status = trouble[0] if isinstance(trouble, tuple) else trouble
-        assert shipping.figures()["about"] == f"main: HTTP status {status}: reply"
+        origin = receiver.url.removesuffix("/push")
+        assert shipping.figures()["about"] == f"{origin}: HTTP status {status}: reply"
         server.wait_for_log("notice: [logs main] log lines are delivered to main again\n")
 
 
@@ -217,6 +230,10 @@ def test_opensearch_items_have_their_own_statuses(shipping):
         asked = ask(server, 0, 20)
         shipping.wait_for(delivered=18, rejected=2)
         assert set(taken) == {line for line in asked if not line.endswith("3")}
+        requests, receiver.answer = receiver.requests, lambda lines: answer([line | {"message": "3"} for line in lines])
+        ask(server, 0, 100)
+        shipping.wait_for(rejected=102)
+        assert receiver.requests - requests <= 100, "rejected lines are not sent again"
 
 
 def test_a_slow_receiver_delays_no_request(shipping):
@@ -270,6 +287,20 @@ def test_reload_rotation_and_a_crash_of_the_courier_lose_no_line(shipping):
         assert shipping.courier() != courier
 
 
+def test_lines_in_the_memory_of_a_killed_courier_are_counted_as_lost(shipping):
+    receiver = HttpReceiver()
+    server = shipping.start({"type": "loki", "url": receiver.url})
+    ask(server, 0, 20)
+    shipping.wait_for(in_memory=20)
+    os.kill(shipping.courier(), signal.SIGKILL)
+    shipping.wait_for(lost=20, in_memory=0)
+    server.wait_for_log("about 20 log lines in the memory of a process that was killed were lost\n")
+    asked = ask(server, 20, 30)
+    with receiver:
+        receiver.wait_for(asked[-1])
+        assert receiver.messages() == asked
+
+
 def test_figures_are_in_the_metrics_and_on_the_live_page(shipping):
     port, http_port = free_port(), free_port()
     with HttpReceiver(answer=lambda lines: 500) as receiver:
@@ -284,10 +315,10 @@ def test_figures_are_in_the_metrics_and_on_the_live_page(shipping):
         assert metrics.value("quarry_log_last_failure_timestamp_seconds", destination="main") > 0
         live = json.loads(fastcgi.ask(server.socket, "/status", "live&all&json").body)
         row = next(each for each in live["courier"]["destinations"] if each["name"] == "main")
-        assert row["waiting"] >= 10 and row["error"] == "main: HTTP status 500" and row["failed"] is not None
+        assert row["waiting"] >= 10 and row["error"] == f"http://127.0.0.1:{receiver.port}: HTTP status 500" and row["failed"] is not None
         receiver.answer = lambda lines: 204
         metrics.wait_for(10, "quarry_log_delivered_lines_total", destination="main")
-    assert re.search(r"logs main +\d+ +0 +\d+ +0 +0 +main: HTTP status 500: reply", succeeds("status", "--socket", shipping.control))
+    assert re.search(r"logs main +\d+ +0 +\d+ +0 +0 +http://127.0.0.1:\d+: HTTP status 500: reply", succeeds("status", "--socket", shipping.control))
 
 
 def test_a_full_queue_loses_lines_and_counts_them(shipping):
@@ -343,6 +374,8 @@ def test_couriers_run_as_the_pools_user_and_only_they_can_read_the_lines(fresh, 
     ("[courier]\n[destination main]\ntype = loki\nlogs = yes\n", "url must be an http:// or https:// URL"),
     ("[courier]\n[destination main]\ntype = syslog\nlogs = yes\nurl = tcp://x\n", "url must be syslog://HOST[:PORT] or syslog+tls://HOST[:PORT]"),
     ("[courier]\n[destination main]\ntype = syslog\nurl = syslog://x\nlogs = yes\nqueue.size = many\n", "queue.size = many: must be a number"),
+    ("[courier]\n[destination main]\ntype = syslog\nurl = syslog://x\nlogs = yes\ntag = my server\n",
+     "tag must be 1 to 48 visible ASCII characters without blanks"),
     ("[courier]\nerror_log = destination:main\n[destination main]\ntype = syslog\nurl = syslog://x\nlogs = yes\n",
      "error_log: the courier cannot deliver its own log to a destination"),
 ])

@@ -128,19 +128,14 @@ def running(folder: Path, destinations: dict[str, dict[str, object]], **words: o
         courier.stop()
 
 
-class Webhook:
-    """An HTTP server that records requests. ANSWER returns the server's reaction to a request: a status, a status with
-    headers, "reset", or "hang" (no answer until the server ends)."""
+class PostServer:
+    """An HTTP server on a free port for POST requests, which ON_POST handles: it gets path, headers and body, and returns
+    status, headers and body of the reply, or None to reset the connection."""
 
-    def __init__(self, answer: Callable[[int, dict], object] = lambda number, body: 200, port: int | None = None):
-        self.port = port or free_port()
-        self.answer = answer
-        self.taken: list[dict] = []
-        self.requests: list[tuple[float, dict[str, str], bytes]] = []
-        self.paths: list[str] = []
+    def __init__(self, on_post: Callable[[str, dict[str, str], bytes], tuple[int, dict[str, str], bytes] | None]):
+        self.port = free_port()
         self.connections = 0
-        self.is_over = threading.Event()
-        webhook = self
+        post_server = self
 
         class Handler(BaseHTTPRequestHandler):
             protocol_version = "HTTP/1.1"
@@ -149,35 +144,27 @@ class Webhook:
 
             def setup(self):
                 super().setup()
-                webhook.connections += 1
+                post_server.connections += 1
 
             def log_message(self, *unused):
                 pass
 
             def do_POST(self):
-                body = self.rfile.read(int(self.headers["Content-Length"]))
-                webhook.paths.append(self.path)
-                webhook.requests.append((time.monotonic(), dict(self.headers), body))
-                what = webhook.answer(len(webhook.requests), json.loads(body))
-                if what == "hang":
-                    webhook.is_over.wait()
-                    self.close_connection = True
-                    return
-                if what == "reset":
+                reply = on_post(self.path, dict(self.headers), self.rfile.read(int(self.headers["Content-Length"])))
+                if reply is None:
                     self.connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
                     self.connection.close()
                     self.close_connection = True
                     return
-                status, headers = what if isinstance(what, tuple) else (what, {})
-                if 200 <= status < 300:
-                    webhook.taken.append(json.loads(body))
-                reply = b"thanks" if status == 200 else b"no: \x1b[31m"
+                status, headers, body = reply
                 self.send_response(status)
                 for name, value in headers.items():
                     self.send_header(name, value)
-                self.send_header("Content-Length", str(len(reply)))
+                if status != 204:
+                    self.send_header("Content-Length", str(len(body)))
                 self.end_headers()
-                self.wfile.write(reply)
+                if status != 204:
+                    self.wfile.write(body)
 
             def handle_one_request(self):
                 with contextlib.suppress(ConnectionError, ValueError):
@@ -192,7 +179,43 @@ class Webhook:
                 pass
 
         self._make = lambda: Server(("127.0.0.1", self.port), Handler)
-        self._server = None
+
+    def __enter__(self):
+        self._server = self._make()
+        self._thread = threading.Thread(target=self._server.serve_forever, args=(0.02,))
+        self._thread.start()
+        return self
+
+    def __exit__(self, *unused) -> None:
+        self._server.shutdown()
+        self._server.server_close()
+        self._thread.join()
+
+
+class Webhook(PostServer):
+    """A server that records requests. ANSWER returns the server's reaction to a request: a status, a status with headers,
+    "reset", or "hang" (no answer until the server ends)."""
+
+    def __init__(self, answer: Callable[[int, dict], object] = lambda number, body: 200):
+        super().__init__(self.take)
+        self.answer = answer
+        self.taken: list[dict] = []
+        self.requests: list[tuple[float, dict[str, str], bytes]] = []
+        self.paths: list[str] = []
+        self.is_over = threading.Event()
+
+    def take(self, path: str, headers: dict[str, str], body: bytes) -> tuple[int, dict[str, str], bytes] | None:
+        self.paths.append(path)
+        self.requests.append((time.monotonic(), headers, body))
+        what = self.answer(len(self.requests), json.loads(body))
+        if what == "hang":
+            self.is_over.wait()
+        if what in ("hang", "reset"):
+            return None
+        status, more = what if isinstance(what, tuple) else (what, {})
+        if 200 <= status < 300:
+            self.taken.append(json.loads(body))
+        return status, more, b"thanks" if status == 200 else b"no: \x1b[31m"
 
     @property
     def url(self) -> str:
@@ -201,17 +224,9 @@ class Webhook:
     def ids(self) -> list[str]:
         return [each["id"] for each in self.taken]
 
-    def __enter__(self) -> "Webhook":
-        self._server = self._make()
-        self._thread = threading.Thread(target=self._server.serve_forever, args=(0.02,))
-        self._thread.start()
-        return self
-
     def __exit__(self, *unused) -> None:
         self.is_over.set()
-        self._server.shutdown()
-        self._server.server_close()
-        self._thread.join()
+        super().__exit__()
 
 
 def is_signed(headers: dict[str, str], body: bytes, secret: str) -> bool:

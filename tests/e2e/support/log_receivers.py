@@ -1,13 +1,11 @@
 """Servers that receive log lines: rsyslog, and HTTP servers that check what they receive."""
 
-import contextlib
 import json
 import re
-import threading
 from collections.abc import Callable
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
+from .courier import PostServer
 from .process import Process, free_port, wait_until
 from .tls import Authority
 
@@ -90,59 +88,30 @@ def bulk_lines(headers: dict[str, str], body: bytes) -> list[dict[str, str]]:
     return [document | {"_id": action["create"]["_id"]} for action, document in zip(actions, documents, strict=True)]
 
 
-class HttpReceiver:
+class HttpReceiver(PostServer):
     """An HTTP server that checks requests with PARSE. ANSWER returns the status of a request with these lines, a status
     with headers, or a status with headers and a body."""
 
     def __init__(self, parse: Callable = loki_lines, answer: Callable[[list[dict]], object] = lambda lines: 204):
-        self.port = free_port()
+        super().__init__(self.take)
         self.url = f"http://127.0.0.1:{self.port}/push"
         self.parse, self.answer = parse, answer
         self.taken: list[dict[str, str]] = []
         self.requests = 0
         self.faults: list[str] = []
-        receiver = self
 
-        class Handler(BaseHTTPRequestHandler):
-            protocol_version = "HTTP/1.1"
-            disable_nagle_algorithm = True
-            wbufsize = -1
-
-            def log_message(self, *unused):
-                pass
-
-            def do_POST(self):
-                body = self.rfile.read(int(self.headers["Content-Length"]))
-                receiver.requests += 1
-                try:
-                    lines = receiver.parse(self.headers, body)
-                except Exception as fault:
-                    receiver.faults.append(repr(fault))
-                    lines = []
-                what = receiver.answer(lines)
-                status, headers, reply, *_ = (*what, b"reply") if isinstance(what, tuple) else (what, {}, b"reply")
-                if 200 <= status < 300:
-                    receiver.taken += lines
-                self.send_response(status)
-                for name, value in headers.items():
-                    self.send_header(name, value)
-                if status != 204:
-                    self.send_header("Content-Length", str(len(reply)))
-                self.end_headers()
-                if status != 204:
-                    self.wfile.write(reply)
-
-            def handle_one_request(self):
-                with contextlib.suppress(ConnectionError, ValueError):
-                    return super().handle_one_request()
-                self.close_connection = True
-
-        class Server(ThreadingHTTPServer):
-            daemon_threads = True
-            allow_reuse_address = True
-
-        self._make = lambda: Server(("127.0.0.1", self.port), Handler)
-        self._server = None
+    def take(self, _: str, headers: dict[str, str], body: bytes) -> tuple[int, dict[str, str], bytes]:
+        self.requests += 1
+        try:
+            lines = self.parse(headers, body)
+        except Exception as fault:
+            self.faults.append(repr(fault))
+            lines = []
+        what = self.answer(lines)
+        status, more, reply, *_ = (*what, b"reply") if isinstance(what, tuple) else (what, {}, b"reply")
+        if 200 <= status < 300:
+            self.taken += lines
+        return status, more, reply
 
     def messages(self, log: str = "access") -> list[str]:
         return [line["message"] for line in list(self.taken) if line["log"] == log]
@@ -151,14 +120,6 @@ class HttpReceiver:
         wait_until(lambda: any(part in line.get("message", "") for line in list(self.taken)), f"{part!r} at the receiver")
         return next(line for line in self.taken if part in line.get("message", ""))
 
-    def __enter__(self) -> "HttpReceiver":
-        self._server = self._make()
-        self._thread = threading.Thread(target=self._server.serve_forever, args=(0.02,))
-        self._thread.start()
-        return self
-
     def __exit__(self, *unused) -> None:
-        self._server.shutdown()
-        self._server.server_close()
-        self._thread.join()
+        super().__exit__()
         assert not self.faults, self.faults

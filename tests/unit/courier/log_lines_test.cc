@@ -43,7 +43,7 @@ TEST_CASE("the severity of a line of the error log is that of its level") {
 
 TEST_CASE("a syslog frame is a message of RFC 5424 after its length") {
   const auto frame = [](const char* log, std::string_view text, std::uint8_t severity) {
-    return syslog_frame({kMicros, log, severity, text}, LOG_LOCAL3, "quarry", "host");
+    return syslog_frames({kMicros, log, severity, text}, LOG_LOCAL3, "quarry", "host");
   };
   CHECK(frame("access.www", "GET / 200", LOG_INFO) ==
         "71 <158>1 2026-03-04T05:06:07.123456Z host quarry - access.www - GET / 200");
@@ -52,6 +52,35 @@ TEST_CASE("a syslog frame is a message of RFC 5424 after its length") {
   const std::string long_pool = "access." + std::string(40, 'p');
   CHECK(frame(long_pool.c_str(), "x", LOG_INFO).find(" - " + long_pool.substr(0, 32) + " - x") !=
         std::string::npos);
+}
+
+TEST_CASE("a long line becomes several messages, which do not cut a character") {
+  std::string text;
+  while (text.size() < 1'000'000) text += "aé€";
+  std::string rest = syslog_frames({kMicros, "access.www", LOG_INFO, text}, LOG_LOCAL3, "q", "h");
+  std::string all;
+  constexpr std::string_view kHead = "<158>1 2026-03-04T05:06:07.123456Z h q - access.www - ";
+  while (!rest.empty()) {
+    const std::size_t blank = rest.find(' ');
+    const std::size_t size = std::stoul(rest.substr(0, blank));
+    REQUIRE(size <= 8192);
+    REQUIRE(rest.compare(blank + 1, kHead.size(), kHead) == 0);
+    const std::string part = rest.substr(blank + 1 + kHead.size(), size - kHead.size());
+    REQUIRE((static_cast<unsigned char>(part.front()) & 0xc0) != 0x80);
+    all += part;
+    rest.erase(0, blank + 1 + size);
+  }
+  CHECK(all == text);
+  const std::string bytes = syslog_frames(
+      {kMicros, "access.www", LOG_INFO, std::string(20'000, '\x80')}, LOG_LOCAL3, "q", "h");
+  CHECK(bytes.size() > 20'000);
+}
+
+TEST_CASE("a line that is nested too deeply is not parsed") {
+  std::string deep = "{\"a\":";
+  deep += std::string(400'000, '[') + std::string(400'000, ']') + "}";
+  const std::vector<LogLine> lines{{kMicros, "access.www", LOG_INFO, deep}};
+  CHECK(body_of(DestinationType::kJsonLines, lines, "h").contains("\"message\":\"{\\\"a\\\":[["));
 }
 
 TEST_CASE("a body contains all lines in the format of the receiver") {
