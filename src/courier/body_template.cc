@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <kainjow/mustache.hpp>
 #include <nlohmann/json.hpp>
 
@@ -29,6 +30,11 @@ Result<void> check_tags(std::string_view text) {
     at += 2;
     const std::size_t first = text.find_first_not_of(" \t\r\n", at);
     const char kind = first == std::string_view::npos ? '\0' : text[first];
+    // A comment ends at the first closing braces, and can contain other tags.
+    if (kind == '!') {
+      at = std::min(text.find("}}", first), text.size());
+      continue;
+    }
     if (kind == '>') return fail(ErrorCode::kInvalid, "partials ({{{{>…}}}}) are not supported");
     if (kind == '=') {
       return fail(ErrorCode::kInvalid, "other delimiters ({{{{=…=}}}}) are not supported");

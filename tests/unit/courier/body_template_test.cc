@@ -51,7 +51,9 @@ TEST_CASE("invalid templates are refused with the reason") {
     std::string reason;
   };
   std::string deep;
+  std::string hidden;
   for (int i = 0; i < 100'000 / 8; ++i) deep += "{{#a}}";
+  for (int i = 0; i < 100'000 / 16; ++i) hidden += "{{#a}}{{!{{/a}}";
   for (const Case& each : std::vector<Case>{{"{{#push}}", "Unclosed section \"push\" at 0"},
                                             {"{{#push}}{{/commits}}", "Unclosed section"},
                                             {"{{/push}}", "Unopened section"},
@@ -62,6 +64,7 @@ TEST_CASE("invalid templates are refused with the reason") {
                                             {"{{  >type}}", "partials"},
                                             {"{{=<% %>=}}<%> type %>", "delimiters"},
                                             {deep.substr(0, 60'000), "nested"},
+                                            {hidden.substr(0, 60'000), "nested"},
                                             {std::string(kMaxTemplate + 1, 'x'), "longer than"}}) {
     const auto parsed = BodyTemplate::parse(each.text);
     REQUIRE_FALSE(parsed);
