@@ -43,6 +43,7 @@ class Courier {
                                           report));
     for (const DestinationOptions& each : config_.destinations) QUARRY_TRY(add(each));
     retire_unconfigured();
+    remove_deliveries_except(options.spool_directory, names_);
     return {};
   }
 

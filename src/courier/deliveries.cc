@@ -27,6 +27,7 @@ Json json_of(const Delivery& delivery) {
   return {{"id", delivery.id},
           {"attempts", delivery.attempts},
           {"type", delivery.type},
+          {"webhook", delivery.webhook},
           {"time", delivery.time.value},
           {"duration", delivery.duration.count()},
           {"status", delivery.status},
@@ -39,6 +40,7 @@ Delivery delivery_in(const Json& from) {
   return {.id = from.at("id"),
           .attempts = from.at("attempts"),
           .type = from.at("type"),
+          .webhook = from.value("webhook", ""),
           .time = {from.at("time")},
           .duration = std::chrono::milliseconds(from.at("duration").get<std::int64_t>()),
           .status = from.at("status"),
@@ -96,6 +98,17 @@ Result<std::vector<Delivery>> read_deliveries(const std::filesystem::path& folde
   return deliveries;
 }
 
+void remove_deliveries_except(const std::filesystem::path& spool,
+                              const std::vector<std::string>& names) {
+  const auto folders = FileSystem::real().list(deliveries_folder(spool, ""));
+  for (const std::string& name : folders.value_or(std::vector<std::string>())) {
+    std::error_code ignored;
+    if (std::ranges::find(names, name) == names.end()) {
+      std::filesystem::remove_all(deliveries_folder(spool, name), ignored);
+    }
+  }
+}
+
 Result<void> DeliveryLog::open() {
   QUARRY_TRY(FileSystem::real().make_folder(folder_.parent_path()));
   QUARRY_TRY(FileSystem::real().make_folder(folder_));
@@ -119,7 +132,7 @@ Result<void> DeliveryLog::add(const Delivery& delivery) {
   QUARRY_TRY(files.rename(fresh, path));
   std::erase(*ids_, delivery.id);
   ids_->push_back(delivery.id);
-  while (ids_->size() > kKeptDeliveries) {
+  while (ids_->size() > max_kept_) {
     QUARRY_TRY(files.remove(file_of(folder_, ids_->front())));
     ids_->pop_front();
   }

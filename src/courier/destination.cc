@@ -59,6 +59,18 @@ Result<std::unique_ptr<Sender>> sender_for(const CourierOptions& courier,
 
 }  // namespace
 
+Delivery record_of(const spool::StreamedMessage& message, std::string_view type,
+                   const DeliveryResult& result, Clock::time_point begin) {
+  return {.id = message.id,
+          .attempts = message.attempts,
+          .type = std::string(type),
+          .time = base::system_clock().now(),
+          .duration = std::chrono::duration_cast<milliseconds>(Clock::now() - begin),
+          .status = result.status,
+          .error = result.outcome == Outcome::kDone ? std::string() : result.why,
+          .response = base::printable(result.response, result.response.size())};
+}
+
 spool::SubscriptionOptions subscription_options(const DestinationOptions& options) {
   spool::SubscriptionOptions subscription;
   subscription.in_order = options.in_order;
@@ -74,7 +86,7 @@ Destination::Destination(const CourierOptions& courier, DestinationOptions optio
     : courier_(courier),
       options_(std::move(options)),
       subscription_(std::move(subscription)),
-      deliveries_(deliveries_folder(courier.spool_directory, options_.name)) {}
+      deliveries_(deliveries_folder(courier.spool_directory, options_.name), kKeptDeliveries) {}
 
 Destination::~Destination() {
   stop();
@@ -209,17 +221,9 @@ void Destination::record(const spool::StreamedMessage& message, const event::Eve
       options_.type != DestinationType::kProgram) {
     return;
   }
-  const bool is_kept = message.content.size() <= kMaxKeptEvent;
-  const auto recorded =
-      deliveries_.add({.id = message.id,
-                       .attempts = message.attempts,
-                       .type = std::string(event::type_of(event)),
-                       .time = base::system_clock().now(),
-                       .duration = std::chrono::duration_cast<milliseconds>(Clock::now() - begin),
-                       .status = result.status,
-                       .error = result.outcome == Outcome::kDone ? std::string() : result.why,
-                       .response = base::printable(result.response, result.response.size()),
-                       .event = is_kept ? message.content : std::string()});
+  Delivery record = record_of(message, event::type_of(event), result, begin);
+  if (message.content.size() <= kMaxKeptEvent) record.event = message.content;
+  const auto recorded = deliveries_.add(record);
   if (recorded || is_recording_failed_) return;
   is_recording_failed_ = true;
   base::log(LogLevel::kWarning, "[{}] cannot record deliveries: {}", options_.name,
@@ -243,8 +247,8 @@ void Destination::log_outcome(const spool::StreamedMessage& message, const Settl
       return;
     case Outcome::kDone:
       if (failures_ > 0) {
-        base::log(LogLevel::kNotice, "[{}] delivery works again after {} failures", options_.name,
-                  failures_);
+        base::log(LogLevel::kNotice, "[{}] delivery works again after {} failure{}", options_.name,
+                  failures_, failures_ == 1 ? "" : "s");
       }
       failures_ = 0;
       return;

@@ -42,7 +42,9 @@ milliseconds pause_after(unsigned failures) {
 RepositoryWebhooks::RepositoryWebhooks(const CourierOptions& courier,
                                        std::shared_ptr<spool::Subscription> subscription,
                                        Interrupted is_interrupted)
-    : subscription_(std::move(subscription)), is_interrupted_(std::move(is_interrupted)) {
+    : subscription_(std::move(subscription)),
+      is_interrupted_(std::move(is_interrupted)),
+      deliveries_(deliveries_folder(courier.spool_directory, kWebhooksName), kKeptOfWebhooks) {
   // The configuration has been checked, so the rules are valid. Otherwise, allow public addresses.
   if (auto rules = AddressRules::parse(courier.webhooks_allow)) rules_ = std::move(*rules);
 }
@@ -89,16 +91,29 @@ milliseconds RepositoryWebhooks::enter(const Job& job) {
 
 void RepositoryWebhooks::run(const Job& job) {
   DeliveryResult result;
+  const auto begin = Clock::now();
   try {
     result = attempt(job);
   } catch (const std::exception& error) {
     result = retry_later(error.what());
   }
+  record(job, result, begin);
   settle(leave(job, result));
   const std::lock_guard lock(mutex_);
   --in_flight_;
   // Notify under the lock, because the destructor might otherwise destroy ended_ first.
   ended_.notify_all();
+}
+
+void RepositoryWebhooks::record(const Job& job, const DeliveryResult& result,
+                                Clock::time_point begin) {
+  if (result.outcome == Outcome::kReturned) return;
+  const std::string& name = std::get<event::RepositoryWebhook>(job.event.record).name;
+  Delivery record = record_of(job.message, "push", result, begin);
+  record.webhook = job.event.head.repository + " " + name;
+  const std::lock_guard lock(mutex_);
+  // The list only informs people, so an error must not prevent deliveries.
+  (void)deliveries_.add(record);
 }
 
 DeliveryResult RepositoryWebhooks::attempt(const Job& job) const {

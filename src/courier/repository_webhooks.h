@@ -52,6 +52,7 @@ class RepositoryWebhooks {
   /// Returns how long the event of JOB has to wait, or zero after reserving the receiver.
   std::chrono::milliseconds enter(const Job& job);
   void run(const Job& job);
+  void record(const Job& job, const DeliveryResult& result, Clock::time_point begin);
   DeliveryResult attempt(const Job& job) const;
   /// Records RESULT, releases the receiver and returns how to settle the message.
   spool::Settlement leave(const Job& job, const DeliveryResult& result);
@@ -61,6 +62,7 @@ class RepositoryWebhooks {
   std::shared_ptr<spool::Subscription> subscription_;
   Interrupted is_interrupted_;
   std::mutex mutex_;
+  DeliveryLog deliveries_;
   std::condition_variable ended_;
   unsigned in_flight_ = 0;
   std::map<std::string, unsigned> in_flight_of_;  // by repository

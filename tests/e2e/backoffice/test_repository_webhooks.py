@@ -172,6 +172,12 @@ def test_a_receiver_that_answers_with_an_error(serve, fresh, status):
         wait_until(lambda: pushed(hook) == [name], "the push")
         if status == 429:
             assert hook.requests[1][0] - hook.requests[0][0] > 1.9
+        deliveries = lambda: json.loads(succeeds("courier", "deliveries", "--json", "--config", server.config, "webhooks www"))
+        wait_until(lambda: deliveries() and deliveries()[0]["status"] == 200, "the delivery in the list")
+        last = deliveries()[0]
+        assert last["webhook"] == f"{fresh.stem} chat" and last["response"] == "thanks"
+        assert status != 400 or "HTTP status 400" in deliveries()[1]["error"]
+        assert f"{fresh.stem} chat" in succeeds("courier", "deliveries", "--config", server.config, "webhooks www")
 
 
 def test_the_server_stops_while_a_receiver_is_slow(serve, fresh):

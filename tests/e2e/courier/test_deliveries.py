@@ -64,8 +64,22 @@ def test_an_event_is_delivered_again_while_the_courier_runs(tmp_path: Path):
             assert server.taken == [sent[1]] * 2, "also after it was delivered"
             assert {headers["X-Quarry-Delivery"] for _, headers, _ in server.requests[3:]} == {"2"}
             assert deliveries(courier)[0]["id"] == 2 and len(deliveries(courier)) == 3
+            dead = courier.status()["chat"]["dead"]
             missing = fails("courier", "redeliver", "--config", courier.config, "chat", 99)
-            assert "99.json" in missing and "No such file" in missing, missing
+            assert missing == "quarry: the last deliveries of chat do not contain event 99\n"
+            assert courier.status()["chat"]["dead"] == dead
+
+
+def test_the_deliveries_of_a_removed_destination_are_removed(tmp_path: Path):
+    with Webhook() as server, running(tmp_path / "c", {"chat": {"type": "webhook", "url": server.url, **QUICK}}) as courier:
+        courier.hand_over([event(0)])
+        courier.wait_until_delivered("chat")
+        kept = tmp_path / "c" / "spool" / "deliveries" / "chat"
+        courier.stop()
+        assert len(list(kept.iterdir())) == 1
+        courier.configure({})
+        courier.start()
+        assert not kept.exists()
 
 
 def test_an_event_that_is_too_long_is_not_kept(tmp_path: Path):

@@ -313,10 +313,11 @@ Result<void> run_courier_replay(const CourierArguments& arguments) {
 Result<void> run_courier_deliveries(const CourierArguments& arguments) {
   const std::string& name = arguments.destination;
   QUARRY_TRY_ASSIGN(const auto reading, courier_reading_of(arguments));
-  QUARRY_TRY(require_destination(reading, arguments));
-  const std::string& spool = reading.config.options.spool_directory;
-  QUARRY_TRY_ASSIGN(const auto deliveries,
-                    courier::read_deliveries(courier::deliveries_folder(spool, name)));
+  const bool is_of_pool = type_of(reading, name) == courier::kWebhooksName;
+  if (!is_of_pool) QUARRY_TRY(require_destination(reading, arguments));
+  const DestinationQueue queue = queue_of(reading.config, name);
+  QUARRY_TRY_ASSIGN(const auto deliveries, courier::read_deliveries(courier::deliveries_folder(
+                                               queue.spool.folder, queue.subscription)));
   if (arguments.as_json) {
     auto all = nlohmann::json::array();
     for (const courier::Delivery& each : deliveries) {
@@ -328,15 +329,17 @@ Result<void> run_courier_deliveries(const CourierArguments& arguments) {
                      {"status", each.status == 0 ? nlohmann::json() : nlohmann::json(each.status)},
                      {"error", base::printable_message(each.error)},
                      {"response", each.response}});
+      if (is_of_pool) all.back()["webhook"] = each.webhook;
     }
     fmt::print("{}\n", all.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace));
     return {};
   }
-  Table table({">ID", "EVENT", "TIME", ">MS", ">TRIES", ">STATUS", "ERROR OR RESPONSE"});
+  Table table({">ID", is_of_pool ? "WEBHOOK" : "EVENT", "TIME", ">MS", ">TRIES", ">STATUS",
+               "ERROR OR RESPONSE"});
   for (const courier::Delivery& each : deliveries) {
-    table.add({std::to_string(each.id), each.type, base::iso_seconds(each.time) + "Z",
-               std::to_string(each.duration.count()), std::to_string(each.attempts),
-               each.status == 0 ? "-" : std::to_string(each.status),
+    table.add({std::to_string(each.id), is_of_pool ? each.webhook : each.type,
+               base::iso_seconds(each.time) + "Z", std::to_string(each.duration.count()),
+               std::to_string(each.attempts), each.status == 0 ? "-" : std::to_string(each.status),
                each.error.empty() ? each.response : each.error});
   }
   for (const std::string& line : table.lines()) fmt::print("{}\n", line);
@@ -348,6 +351,12 @@ Result<void> run_courier_redeliver(const CourierArguments& arguments) {
   QUARRY_TRY_ASSIGN(const auto reading, courier_reading_of(arguments));
   const courier::CourierConfig& config = reading.config;
   QUARRY_TRY(require_destination(reading, arguments));
+  const auto folder = courier::deliveries_folder(config.options.spool_directory, name);
+  const auto kept = courier::read_delivery(folder, arguments.id);
+  if (!kept && kept.error().code == ErrorCode::kNotFound) {
+    return fail(ErrorCode::kNotFound, "the last deliveries of {} do not contain event {}", name,
+                arguments.id);
+  }
   QUARRY_TRY_ASSIGN(const std::uint64_t id,
                     hand_over(config.options.socket, name, event::Redeliver{name, arguments.id}));
   QUARRY_TRY(wait_for(config, spool_of(config), name, id, arguments.timeout));
