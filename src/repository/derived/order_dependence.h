@@ -39,7 +39,8 @@ class OrderDependence {
 
  private:
   static constexpr std::string_view kEqualTimes = "equal times";
-  static constexpr std::string_view kOlderControl = "a control older than an ancestor's card";
+  static constexpr std::string_view kOlderControl =
+      "a control artifact older than an ancestor's card";
   static constexpr std::string_view kCloseChildren = "close children";
   static constexpr std::string_view kEdits = "edits of comment, user, date or colour";
   static constexpr std::string_view kTechnotes = "technotes";

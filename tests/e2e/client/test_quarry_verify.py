@@ -107,7 +107,7 @@ def test_rows_that_depend_on_the_processing_order_are_counted(fossil, tmp_path):
     checkout("tag", "add", "--propagate", "--date-override", "2031-01-01", "line", checkout.head(), "older")
     checkout("rebuild")
     output = succeeds("verify", path)
-    assert output == ("tagxref: 1 row depends on the processing order (a control older than an ancestor's card)\n"
+    assert output == ("tagxref: 1 row depends on the processing order (a control artifact older than an ancestor's card)\n"
                            f"{path}: no faults found\n")
     assert quarry("rebuild", path).returncode == 0
     assert quarry("verify", path).stdout == f"{path}: no faults found\n"
