@@ -51,7 +51,7 @@ struct StaleVerdict {
 /// The directives for the type SECTION, which must have a member `changes`.
 template <typename Section>
 constexpr auto changes_directives() {
-  using changes::Deed;
+  using changes::Right;
   using master::Directive;
   using master::Duration;
   using master::Number;
@@ -83,15 +83,15 @@ constexpr auto changes_directives() {
       {"changes.gate_memory", Size(), QUARRY_FIELD(changes.gate.memory)},
       {"changes.gate_disk", Size(), QUARRY_FIELD(changes.gate.disk)},
       {"changes.gate_processes", Number<1, 100000>(), QUARRY_FIELD(changes.gate.processes)},
-      {"changes.submit", AllowedUsers(), QUARRY_FIELD(changes.rights.of(Deed::kSubmit))},
-      {"changes.emergency", AllowedUsers(), QUARRY_FIELD(changes.rights.of(Deed::kEmergency))},
-      {"changes.author", AllowedUsers(), QUARRY_FIELD(changes.rights.of(Deed::kAuthor))},
-      {"changes.approve", AllowedUsers(), QUARRY_FIELD(changes.rights.of(Deed::kApprove))},
-      {"changes.rollback", AllowedUsers(), QUARRY_FIELD(changes.rights.of(Deed::kRollback))},
-      {"changes.hold", AllowedUsers(), QUARRY_FIELD(changes.rights.of(Deed::kHold))},
-      {"changes.retry", AllowedUsers(), QUARRY_FIELD(changes.rights.of(Deed::kRetry))},
-      {"changes.abandon", AllowedUsers(), QUARRY_FIELD(changes.rights.of(Deed::kAbandon))},
-      {"changes.freeze", AllowedUsers(), QUARRY_FIELD(changes.rights.of(Deed::kFreeze))},
+      {"changes.submit", AllowedUsers(), QUARRY_FIELD(changes.rights.of(Right::kSubmit))},
+      {"changes.emergency", AllowedUsers(), QUARRY_FIELD(changes.rights.of(Right::kEmergency))},
+      {"changes.author", AllowedUsers(), QUARRY_FIELD(changes.rights.of(Right::kAuthor))},
+      {"changes.approve", AllowedUsers(), QUARRY_FIELD(changes.rights.of(Right::kApprove))},
+      {"changes.rollback", AllowedUsers(), QUARRY_FIELD(changes.rights.of(Right::kRollback))},
+      {"changes.hold", AllowedUsers(), QUARRY_FIELD(changes.rights.of(Right::kHold))},
+      {"changes.retry", AllowedUsers(), QUARRY_FIELD(changes.rights.of(Right::kRetry))},
+      {"changes.abandon", AllowedUsers(), QUARRY_FIELD(changes.rights.of(Right::kAbandon))},
+      {"changes.freeze", AllowedUsers(), QUARRY_FIELD(changes.rights.of(Right::kFreeze))},
   });
 }
 

@@ -36,9 +36,9 @@ enum class Action : std::uint8_t { kApprove, kHold, kRelease, kAbandon, kRetry, 
 /// Returns the name of ACTION: "approve", "hold" and so on.
 std::string_view word_of(Action action);
 std::optional<Action> action_named(std::string_view word);
-Deed deed_of(Action action);
-/// Returns whether ACTOR is allowed to do ACTION to JOB. Nobody is allowed to approve a change set
-/// that they wrote themselves, not even a user with the right to approve.
+Right right_for(Action action);
+/// Returns whether ACTOR is allowed to apply ACTION to JOB. Nobody is allowed to approve a change
+/// set that they wrote themselves, not even a user with the right to approve.
 bool may_do(const Rights& rights, Action action, const Actor& actor, const Job& job);
 
 struct ActionRequest {
@@ -60,9 +60,9 @@ Result<ActionOutcome> decide(const ActionRequest& request, Stage stage, Job& job
 bool is_possible(Action action, Stage stage, const Job& job);
 
 /// Applies REQUEST to the change set ID. MAY is called with the job, and has to return whether the
-/// user has the right to the action. MAY is optional. Returns the job; the last line of its history
-/// says what was done or requested. Errors: kNotFound, kDenied, kBusy (the job is being executed or
-/// moved; the message says what to do), errors from decide() and file operations.
+/// user has the right to apply the action. MAY is optional. Returns the job; the last line of its
+/// history says what was done or requested. Errors: kNotFound, kDenied, kBusy (the job is being
+/// executed or moved; the message says what to do), errors from decide() and file operations.
 Result<Job> act(Directories& directories, const ChangeSetId& id, const ActionRequest& request,
                 base::UnixMillis now, const std::function<bool(const Job&)>& may);
 

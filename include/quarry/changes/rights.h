@@ -1,9 +1,9 @@
 // Rights in the change-set queue of a repository. Rights are checked only in this module.
 //
-// For each deed, the configuration (directives changes.submit and so on) names capabilities and
-// users. A user is allowed to do the deed if the user has one of these capabilities or is named
-// explicitly. As in a sync, some capabilities imply others: `s` implies `a`, `a` implies `i`, `i`
-// implies `o`. Two rules are built in:
+// For each right, the configuration (directives changes.submit and so on) names capabilities and
+// users. A user has the right if the user has one of these capabilities or is named explicitly. As
+// in a sync, some capabilities imply others: `s` implies `a`, `a` implies `i`, `i` implies `o`. Two
+// rules are built in:
 //
 //   approve   users may not approve their own change sets. A user with the right to approve may
 //             submit a change set with a reference to an approval that was granted elsewhere, but
@@ -28,7 +28,7 @@
 
 namespace quarry::changes {
 
-enum class Deed : std::uint8_t {
+enum class Right : std::uint8_t {
   kSubmit,
   kEmergency,  // to submit a change set of type EM
   kAuthor,     // to submit a change set whose author is another user (##author)
@@ -39,9 +39,9 @@ enum class Deed : std::uint8_t {
   kAbandon,  // to abandon change sets of others
   kFreeze,   // to freeze and thaw a branch
 };
-inline constexpr std::size_t kDeeds = 9;
-/// Returns the name of DEED's directive, minus the prefix `changes.`: "submit", "emergency", …
-std::string_view word_of(Deed deed);
+inline constexpr std::size_t kRights = 9;
+/// Returns the name of RIGHT's directive, without the prefix `changes.`: "submit", "emergency", …
+std::string_view word_of(Right right);
 
 struct Allowed {
   std::string letters;  // capabilities; one of them is sufficient
@@ -56,12 +56,12 @@ struct Allowed {
 };
 
 struct Rights {
-  std::array<Allowed, kDeeds> allowed{Allowed{"i", {}}, Allowed{"a", {}}, Allowed{"a", {}},
-                                      Allowed{"a", {}}, Allowed{"a", {}}, Allowed{"a", {}},
-                                      Allowed{"a", {}}, Allowed{"a", {}}, Allowed{"a", {}}};
+  std::array<Allowed, kRights> allowed{Allowed{"i", {}}, Allowed{"a", {}}, Allowed{"a", {}},
+                                       Allowed{"a", {}}, Allowed{"a", {}}, Allowed{"a", {}},
+                                       Allowed{"a", {}}, Allowed{"a", {}}, Allowed{"a", {}}};
 
-  const Allowed& of(Deed deed) const { return allowed[static_cast<std::size_t>(deed)]; }
-  Allowed& of(Deed deed) { return allowed[static_cast<std::size_t>(deed)]; }
+  const Allowed& of(Right right) const { return allowed[static_cast<std::size_t>(right)]; }
+  Allowed& of(Right right) { return allowed[static_cast<std::size_t>(right)]; }
 
   friend bool operator==(const Rights&, const Rights&) = default;
 };
@@ -72,12 +72,12 @@ struct Actor {
   std::string letters;  // capabilities, including inherited ones
 };
 
-/// Returns whether ACTOR is allowed to do DEED to a change set from SUBMITTER, which is empty if
-/// the change set does not exist yet.
-bool may(const Rights& rights, Deed deed, const Actor& actor, std::string_view submitter = {});
-/// Returns a message that tells the user that WHAT needs the right to DEED, and who has this right.
-std::string not_permitted(std::string_view what, Deed deed, const Rights& rights);
-/// Returns the reason why ACTOR is not allowed to submit META, or nullopt if it is allowed.
+/// Returns whether ACTOR has RIGHT to a change set from SUBMITTER. SUBMITTER is empty if the change
+/// set does not exist yet.
+bool may(const Rights& rights, Right right, const Actor& actor, std::string_view submitter = {});
+/// Returns a message for users: WHAT needs RIGHT, and who has this right.
+std::string not_permitted(std::string_view what, Right right, const Rights& rights);
+/// Returns the reason why ACTOR is not allowed to submit META, or nullopt if ACTOR is allowed to.
 std::optional<std::string> objection(const Rights& rights, const Meta& meta, const Actor& actor);
 
 }  // namespace quarry::changes

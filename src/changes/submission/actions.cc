@@ -93,7 +93,7 @@ std::string why_of(const ActionRequest& request, std::string_view base = {}) {
   return why;
 }
 
-/// Requests the execution daemon to stop the job at LOCATION, which is in run/.
+/// Asks the execution daemon to stop the job at LOCATION, which is in run/.
 Result<Job> stop(Directories& directories, const JobLocation& location,
                  const ActionRequest& request, base::UnixMillis now,
                  const std::function<bool(const Job&)>& may) {
@@ -157,23 +157,23 @@ std::optional<Action> action_named(std::string_view word) {
 bool may_do(const Rights& rights, Action action, const Actor& actor, const Job& job) {
   const bool is_author = !job.meta.author.empty() && job.meta.author == actor.login;
   if (action == Action::kApprove && is_author) return false;
-  return may(rights, deed_of(action), actor, job.submitter);
+  return may(rights, right_for(action), actor, job.submitter);
 }
 
-Deed deed_of(Action action) {
+Right right_for(Action action) {
   switch (action) {
     case Action::kApprove:
-      return Deed::kApprove;
+      return Right::kApprove;
     case Action::kHold:
     case Action::kRelease:
-      return Deed::kHold;
+      return Right::kHold;
     case Action::kAbandon:
     case Action::kTerminate:
-      return Deed::kAbandon;
+      return Right::kAbandon;
     case Action::kRetry:
       break;
   }
-  return Deed::kRetry;
+  return Right::kRetry;
 }
 
 Result<ActionOutcome> decide(const ActionRequest& request, Stage stage, Job& job) {

@@ -13,7 +13,7 @@ namespace {
 constexpr std::string_view kNone = "none";
 constexpr std::size_t kMaxUsers = 1'000;
 
-constexpr std::array<std::string_view, kDeeds> kRightNames = {
+constexpr std::array<std::string_view, kRights> kRightNames = {
     "submit", "emergency", "author", "approve", "rollback", "hold", "retry", "abandon", "freeze"};
 
 bool is_letter(char c) {
@@ -45,27 +45,27 @@ bool is_allowed(const Allowed& allowed, const Actor& actor) {
 /// Returns the reason why ACTOR is not allowed to submit any change set of TYPE, or nullopt.
 std::optional<std::string> objection_to_type(const Rights& rights, MoveType type,
                                              const Actor& actor) {
-  const auto refuse_unless = [&](Deed deed, std::string_view what) -> std::optional<std::string> {
-    if (may(rights, deed, actor)) return std::nullopt;
-    return not_permitted(what, deed, rights);
+  const auto refuse_unless = [&](Right right, std::string_view what) -> std::optional<std::string> {
+    if (may(rights, right, actor)) return std::nullopt;
+    return not_permitted(what, right, rights);
   };
   // A rollback needs only its own right, not the right to submit.
-  if (type == MoveType::kRollback) return refuse_unless(Deed::kRollback, "submitting a rollback");
-  if (auto refused = refuse_unless(Deed::kSubmit, "submitting")) return refused;
+  if (type == MoveType::kRollback) return refuse_unless(Right::kRollback, "submitting a rollback");
+  if (auto refused = refuse_unless(Right::kSubmit, "submitting")) return refused;
   if (type == MoveType::kEmergency)
-    return refuse_unless(Deed::kEmergency, "submitting an emergency");
+    return refuse_unless(Right::kEmergency, "submitting an emergency");
   return std::nullopt;
 }
 
 }  // namespace
 
-std::string not_permitted(std::string_view what, Deed deed, const Rights& rights) {
-  return fmt::format("not permitted: {} (changes.{} = {})", what, word_of(deed),
-                     rights.of(deed).text());
+std::string not_permitted(std::string_view what, Right right, const Rights& rights) {
+  return fmt::format("not permitted: {} (changes.{} = {})", what, word_of(right),
+                     rights.of(right).text());
 }
 
-std::string_view word_of(Deed deed) {
-  return kRightNames[static_cast<std::size_t>(deed)];
+std::string_view word_of(Right right) {
+  return kRightNames[static_cast<std::size_t>(right)];
 }
 
 Result<Allowed> Allowed::parse(std::string_view text) {
@@ -105,22 +105,23 @@ std::string Allowed::text() const {
   return text.empty() ? std::string(kNone) : text;
 }
 
-bool may(const Rights& rights, Deed deed, const Actor& actor, std::string_view submitter) {
+bool may(const Rights& rights, Right right, const Actor& actor, std::string_view submitter) {
   const bool is_own = !submitter.empty() && actor.login == submitter;
-  if (deed == Deed::kApprove && is_own) return false;
-  if (deed == Deed::kAbandon && is_own && is_allowed(rights.of(Deed::kSubmit), actor)) return true;
-  return is_allowed(rights.of(deed), actor);
+  if (right == Right::kApprove && is_own) return false;
+  if (right == Right::kAbandon && is_own && is_allowed(rights.of(Right::kSubmit), actor))
+    return true;
+  return is_allowed(rights.of(right), actor);
 }
 
 std::optional<std::string> objection(const Rights& rights, const Meta& meta, const Actor& actor) {
   if (auto refused = objection_to_type(rights, meta.type, actor)) return refused;
   const bool is_in_name_of_other = !meta.author.empty() && meta.author != actor.login;
-  if (is_in_name_of_other && !may(rights, Deed::kAuthor, actor)) {
-    return not_permitted("naming another author (##author)", Deed::kAuthor, rights);
+  if (is_in_name_of_other && !may(rights, Right::kAuthor, actor)) {
+    return not_permitted("naming another author (##author)", Right::kAuthor, rights);
   }
   // Only users with the right to approve are allowed to refer to an approval.
-  if (!meta.approval.empty() && !may(rights, Deed::kApprove, actor)) {
-    return not_permitted("giving an approval (##approval)", Deed::kApprove, rights);
+  if (!meta.approval.empty() && !may(rights, Right::kApprove, actor)) {
+    return not_permitted("giving an approval (##approval)", Right::kApprove, rights);
   }
   return std::nullopt;
 }

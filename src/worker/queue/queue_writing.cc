@@ -105,10 +105,10 @@ Result<void> QueueAnswer::freeze(bool is_frozen, base::UnixMillis now) {
   if (!branch || !changes::is_branch_name(*branch)) {
     return fail(ErrorCode::kInvalid, "branch: not a valid branch name");
   }
-  if (!changes::may(options_.rights, changes::Deed::kFreeze, actor())) {
+  if (!changes::may(options_.rights, changes::Right::kFreeze, actor())) {
     return fail(
         ErrorCode::kDenied,
-        changes::not_permitted("freezing a branch", changes::Deed::kFreeze, options_.rights));
+        changes::not_permitted("freezing a branch", changes::Right::kFreeze, options_.rights));
   }
   QUARRY_TRY(login_.confirm());
   if (is_frozen) {

@@ -836,8 +836,8 @@ TEST_CASE(
   CHECK(options.base.empty());
   CHECK(options.gate.is_sandboxed);
   CHECK_FALSE(options.gate.accepts_stale);
-  CHECK(options.rights.of(quarry::changes::Deed::kSubmit).text() == "i");
-  CHECK(options.rights.of(quarry::changes::Deed::kApprove).text() == "a");
+  CHECK(options.rights.of(quarry::changes::Right::kSubmit).text() == "i");
+  CHECK(options.rights.of(quarry::changes::Right::kApprove).text() == "a");
 }
 
 TEST_CASE("directives of change sets are dumped in the form in which they are read") {
@@ -860,7 +860,7 @@ TEST_CASE("directives of change sets are dumped in the form in which they are re
   CHECK(options.gate.user == "nobody");
   CHECK_FALSE(options.gate.is_sandboxed);
   CHECK(options.gate.accepts_stale);
-  CHECK(options.rights.of(quarry::changes::Deed::kSubmit).text() == "i @ann");
+  CHECK(options.rights.of(quarry::changes::Right::kSubmit).text() == "i @ann");
   const std::string dumped = dump(reading.config);
   CHECK(dump(read(dumped).config) == dumped);
   CHECK(dumped.find("changes.emergency = none") != std::string::npos);

@@ -16,18 +16,18 @@ const Actor kAdministrator{"eve", "a"};
 const Actor kOwner{"sue", "s"};
 const Actor kNobody{"nobody", ""};
 
-Rights with(Deed deed, const char* text) {
+Rights with(Right right, const char* text) {
   Rights rights;
-  rights.allowed[static_cast<std::size_t>(deed)] = *Allowed::parse(text);
+  rights.allowed[static_cast<std::size_t>(right)] = *Allowed::parse(text);
   return rights;
 }
 
 /// Returns the actions that ACTOR may perform on SUBMITTER's change set.
-std::string deeds(const Actor& actor, std::string_view submitter) {
+std::string rights_of(const Actor& actor, std::string_view submitter) {
   std::string all;
-  for (std::size_t i = 0; i < kDeeds; ++i) {
-    const auto deed = static_cast<Deed>(i);
-    if (may(Rights(), deed, actor, submitter)) all += std::string(word_of(deed)) + " ";
+  for (std::size_t i = 0; i < kRights; ++i) {
+    const auto right = static_cast<Right>(i);
+    if (may(Rights(), right, actor, submitter)) all += std::string(word_of(right)) + " ";
   }
   return all;
 }
@@ -35,37 +35,37 @@ std::string deeds(const Actor& actor, std::string_view submitter) {
 }  // namespace
 
 TEST_CASE("by default writers submit and administrators do the rest") {
-  CHECK(deeds(kNobody, "ann").empty());
-  CHECK(deeds(kReader, "ann").empty());
-  CHECK(deeds(kWriter, "bob") == "submit ");
-  CHECK(deeds(kWriter, "ann") == "submit abandon ");
+  CHECK(rights_of(kNobody, "ann").empty());
+  CHECK(rights_of(kReader, "ann").empty());
+  CHECK(rights_of(kWriter, "bob") == "submit ");
+  CHECK(rights_of(kWriter, "ann") == "submit abandon ");
   const std::string all = "submit emergency author approve rollback hold retry abandon freeze ";
-  CHECK(deeds(kAdministrator, "ann") == all);
-  CHECK(deeds(kOwner, "ann") == all);
+  CHECK(rights_of(kAdministrator, "ann") == all);
+  CHECK(rights_of(kOwner, "ann") == all);
 }
 
 TEST_CASE("nobody approves their own change sets") {
   for (const Actor& actor : {kAdministrator, kOwner}) {
-    CHECK_FALSE(may(Rights(), Deed::kApprove, actor, actor.login));
+    CHECK_FALSE(may(Rights(), Right::kApprove, actor, actor.login));
   }
-  const Rights named = with(Deed::kApprove, "@ann");
-  CHECK_FALSE(may(named, Deed::kApprove, kWriter, "ann"));
-  CHECK(may(named, Deed::kApprove, kWriter, "bob"));
+  const Rights named = with(Right::kApprove, "@ann");
+  CHECK_FALSE(may(named, Right::kApprove, kWriter, "ann"));
+  CHECK(may(named, Right::kApprove, kWriter, "bob"));
 }
 
 TEST_CASE("a user who lost the right to submit cannot abandon earlier submissions") {
-  CHECK_FALSE(may(Rights(), Deed::kAbandon, {"ann", "o"}, "ann"));
+  CHECK_FALSE(may(Rights(), Right::kAbandon, {"ann", "o"}, "ann"));
 }
 
 TEST_CASE("a named user needs no capability, and none allows nobody") {
-  const Rights named = with(Deed::kHold, "@rob");
-  CHECK(may(named, Deed::kHold, kReader));
-  CHECK_FALSE(may(named, Deed::kHold, kOwner));
+  const Rights named = with(Right::kHold, "@rob");
+  CHECK(may(named, Right::kHold, kReader));
+  CHECK_FALSE(may(named, Right::kHold, kOwner));
   for (const Actor& actor : {kNobody, kReader, kWriter, kAdministrator, kOwner}) {
-    CHECK_FALSE(may(with(Deed::kFreeze, "none"), Deed::kFreeze, actor));
+    CHECK_FALSE(may(with(Right::kFreeze, "none"), Right::kFreeze, actor));
   }
   // An anonymous user has an empty name, and must not match a submission without a submitter.
-  CHECK_FALSE(may(Rights(), Deed::kAbandon, {"", ""}, ""));
+  CHECK_FALSE(may(Rights(), Right::kAbandon, {"", ""}, ""));
 }
 
 TEST_CASE("an emergency, another author and an approval need more rights than a submission") {
@@ -95,7 +95,7 @@ TEST_CASE("a rollback needs its own right, not that of writers") {
   meta.type = MoveType::kRollback;
   CHECK(objection(Rights(), meta, kWriter) ==
         "not permitted: submitting a rollback (changes.rollback = a)");
-  CHECK_FALSE(objection(with(Deed::kRollback, "@rob"), meta, kReader));
+  CHECK_FALSE(objection(with(Right::kRollback, "@rob"), meta, kReader));
 }
 
 TEST_CASE("rights are read as they are written") {
