@@ -167,7 +167,7 @@ Attempt<void> Preparation::roll_back(const LandingOrder& order, TreeChange& chan
     QUARRY_TRY_ASSIGN(const CheckInPtr after, stored_.check_in(*name));
     if (after->parents.empty()) {
       return refuse(RefusalKind::kNotLanded,
-                    fmt::format("the check-in {} has no parent", name->str()));
+                    fmt::format("the check-in {} does not have a parent", name->str()));
     }
     QUARRY_TRY_ASSIGN(const CheckInPtr before, stored_.check_in(after->parents.front()));
     labels.base = fmt::format("change set {} ({})", id.str(), brief(*name));

@@ -102,7 +102,8 @@ Result<base::Fd> make_contents_file(const std::filesystem::path& folder) {
 }
 
 Result<ChangeSetContent> checked_content(TarballEntries entries, base::Fd contents) {
-  if (!entries.has_meta) return fail(ErrorCode::kInvalid, "the tarball has no file called meta");
+  if (!entries.has_meta)
+    return fail(ErrorCode::kInvalid, "the tarball does not contain a file called meta");
   QUARRY_TRY(check_names(entries));
   auto meta = Meta::parse(entries.meta);
   if (!meta) return fail(meta.error().code, "meta: " + meta.error().message);

@@ -131,7 +131,7 @@ std::optional<std::string_view> Receipt::State::harm_of(std::string_view content
   if (!parsed) return std::nullopt;
   for (const artifact::TagCard& tag : parsed->tags) {
     if (tag.kind != '-' && tag.name == "parent" && tag.value.empty()) {
-      return "its tag `parent` has no value, which makes fossil crash";
+      return "its tag `parent` does not have a value, which makes fossil crash";
     }
     if (is_change_of_other(tag)) {
       return "its tag moves a change to another ticket, which makes every `fossil clone` fail";

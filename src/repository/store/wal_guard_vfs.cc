@@ -63,7 +63,7 @@ int shm_unmap(sqlite3_file* file, int remove) {
 }  // namespace
 
 WalGuardVfs::WalGuardVfs(sqlite3_vfs* below, const char* name) {
-  if (below == nullptr) throw SqliteError(SQLITE_ERROR, "SQLite has no VFS");
+  if (below == nullptr) throw SqliteError(SQLITE_ERROR, "SQLite does not have a VFS");
   static_cast<sqlite3_vfs&>(vfs_) = *below;
   vfs_.below = below;
   vfs_.pNext = nullptr;
