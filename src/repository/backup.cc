@@ -61,14 +61,6 @@ Result<void> prepare_page_size(Database& from, Database& to, const std::filesyst
   }
 }
 
-Result<void> sync_to_disk(const std::filesystem::path& path, mode_t mode) {
-  const base::Fd file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
-  if (!file || ::fchmod(file.get(), mode & 0777) != 0 || ::fsync(file.get()) != 0) {
-    return fail_errno(path.string());
-  }
-  return {};
-}
-
 }  // namespace
 
 Result<std::int64_t> back_up(const std::filesystem::path& from, const std::filesystem::path& to,
@@ -76,12 +68,17 @@ Result<std::int64_t> back_up(const std::filesystem::path& from, const std::files
   QUARRY_TRY_ASSIGN(const struct stat status, status_of_file(from));
   QUARRY_TRY_ASSIGN(const auto original, open_repository(from));
   // Only the owner may read the file, because it contains hashes of passwords.
-  if (!base::Fd(::open(to.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, S_IRUSR | S_IWUSR))) {
-    return fail_errno("cannot create {}", to.string());
-  }
-  const auto copied = copying(from, to, [&] { return copy_to_file(*original, to, watch); });
+  const base::Fd file(
+      ::open(to.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, S_IRUSR | S_IWUSR));
+  if (!file) return fail_errno("cannot create {}", to.string());
+  const auto copied = copying(from, to, [&] {
+    auto copy = std::make_unique<Database>(to, Database::Mode::kReadWrite, std::chrono::seconds(0));
+    return copy_to_new(*original, std::move(copy), file.get(), watch);
+  });
   if (!copied) return copied;
-  QUARRY_TRY(sync_to_disk(to, status.st_mode));
+  if (::fchmod(file.get(), status.st_mode & 0777) != 0 || ::fsync(file.get()) != 0) {
+    return fail_errno(to.string());
+  }
   return copied;
 }
 

@@ -1,7 +1,9 @@
 // Verifies a repository file: checks that all artifacts match their hashes, and that the derived
 // tables are equal to a recomputation. Works on a private copy. The file itself is only read.
 
+#include <fcntl.h>
 #include <fmt/core.h>
+#include <stdlib.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -14,6 +16,7 @@
 
 #include "derived/derived_rows.h"
 #include "derived/order_dependence.h"
+#include "quarry/base/fd.h"
 #include "quarry/repository/whole_file.h"
 #include "repository_state.h"
 #include "schema_version.h"
@@ -30,30 +33,6 @@ namespace {
 constexpr std::size_t kMaxFindingsPerTable = 20;
 
 constexpr const char* kCopy = "the temporary copy";
-
-/// A temporary file, which the destructor deletes.
-class TemporaryFile {
- public:
-  TemporaryFile() {
-    std::string pattern = temporary_folder() / "quarry-verify-XXXXXX";
-    const int fd = ::mkstemp(pattern.data());
-    if (fd < 0) throw cannot_write_temporary(SQLITE_CANTOPEN, kCopy, std::strerror(errno));
-    ::close(fd);
-    path_ = pattern;
-  }
-  ~TemporaryFile() {
-    std::error_code ignored;
-    for (const char* suffix : {"", "-journal", "-wal", "-shm"}) {
-      std::filesystem::remove(path_.string() + suffix, ignored);
-    }
-  }
-  TemporaryFile(const TemporaryFile&) = delete;
-  TemporaryFile& operator=(const TemporaryFile&) = delete;
-  const std::filesystem::path& path() const { return path_; }
-
- private:
-  std::filesystem::path path_;
-};
 
 class Verification {
  public:
@@ -272,19 +251,44 @@ auto writing_copy(Function&& function) {
   }
 }
 
-Verified verify_copy(const std::filesystem::path& path,
+/// Returns a copy of ORIGINAL in a file without a name, which does not remain if this process is
+/// killed.
+std::unique_ptr<Repository::State> unnamed_copy(Database& original, const OpenOptions& options,
+                                                const std::function<bool()>& is_interrupted) {
+  std::string name = temporary_folder() / "quarry-verify-XXXXXX";
+  const base::Fd file(::mkostemp(name.data(), O_CLOEXEC));
+  if (!file) throw cannot_write_temporary(SQLITE_CANTOPEN, kCopy, std::strerror(errno));
+  // SQLite opens files only by name, so open both connections before the name is removed.
+  std::unique_ptr<Database> written;
+  std::unique_ptr<Repository::State> copy;
+  try {
+    written = std::make_unique<Database>(name, Database::Mode::kReadWrite, options.busy_timeout);
+    copy = std::make_unique<Repository::State>(name, options);
+  } catch (const SqliteError&) {
+    ::unlink(name.c_str());
+    throw;
+  }
+  ::unlink(name.c_str());
+  copy_to_new(original, std::move(written), file.get(),
+              {.progress = {}, .is_interrupted = is_interrupted});
+  copy->database.execute("PRAGMA journal_mode=MEMORY; PRAGMA synchronous=OFF");
+  return copy;
+}
+
+/// Copies ORIGINAL, closes it, and verifies the copy.
+Verified verify_copy(std::unique_ptr<Database> original,
                      const std::function<void(std::size_t, std::size_t)>& progress,
                      const WalkBounds& bounds, const std::function<bool()>& is_interrupted) {
   const OpenOptions options{.max_artifact_size = kLargestArtifact,
                             .content_cache_size = std::size_t{64} << 20,
                             .walk = bounds};
-  Repository::State state(path, options);
-  state.database.execute("PRAGMA journal_mode=MEMORY; PRAGMA synchronous=OFF");
-  state.database.interrupt_when(is_interrupted);
+  const auto copy = unnamed_copy(*original, options, is_interrupted);
+  original.reset();
+  copy->database.interrupt_when(is_interrupted);
   // Add the tables and columns that the comparison needs, because an old repository might lack
   // them.
-  complete_schema(state.database);
-  Verification verification(state);
+  complete_schema(copy->database);
+  Verification verification(*copy);
   verification.check_artifacts(progress, is_interrupted);
   verification.check_derived();
   return verification.take();
@@ -297,18 +301,13 @@ Result<Verified> verify(const std::filesystem::path& path,
                         const WalkBounds& bounds, const std::function<bool()>& is_interrupted) {
   QUARRY_TRY(status_of_file(path));
   return guarded(path, [&]() -> Result<Verified> {
-    const TemporaryFile copy;
-    {
-      const auto original = open_to_copy(path);
-      if (!original->has_table("blob") || !original->has_table("plink")) {
-        return fail(ErrorCode::kInvalid, "{}: not a Fossil repository", path.string());
-      }
-      QUARRY_TRY(check_aux_schema(path, *original));
-      writing_copy([&] {
-        copy_to_file(*original, copy.path(), {.progress = {}, .is_interrupted = is_interrupted});
-      });
+    auto original = open_to_copy(path);
+    if (!original->has_table("blob") || !original->has_table("plink")) {
+      return fail(ErrorCode::kInvalid, "{}: not a Fossil repository", path.string());
     }
-    return writing_copy([&] { return verify_copy(copy.path(), progress, bounds, is_interrupted); });
+    QUARRY_TRY(check_aux_schema(path, *original));
+    return writing_copy(
+        [&] { return verify_copy(std::move(original), progress, bounds, is_interrupted); });
   });
 }
 

@@ -1,5 +1,11 @@
 #include "database_copy.h"
 
+#include <cerrno>
+#include <cstring>
+#include <string_view>
+#include <utility>
+
+#include "quarry/base/transfer.h"
 #include "quarry/repository/repository.h"
 
 namespace quarry::repository {
@@ -7,6 +13,10 @@ namespace {
 
 // Number of pages to copy between two checks for an interruption: some megabytes.
 constexpr int kPagesPerStep = 1000;
+
+// The write version and the read version in a file's header, if the file is not in WAL mode.
+constexpr std::uint64_t kVersionsOffset = 18;
+constexpr std::string_view kRollbackMode = "\1\1";
 
 }  // namespace
 
@@ -53,21 +63,17 @@ std::int64_t copy_database(Database& from, Database& to, const CopyWatch& watch)
   return pages * page_size;
 }
 
-std::int64_t copy_to_file(Database& from, const std::filesystem::path& path,
-                          const CopyWatch& watch) {
-  const auto timeout = OpenOptions().busy_timeout;
-  std::int64_t size = 0;
-  {
-    Database copy(path, Database::Mode::kReadWrite, timeout);
-    // The copy needs neither a journal nor a sync, because the caller removes an incomplete file.
-    copy.execute("PRAGMA journal_mode=OFF; PRAGMA synchronous=OFF");
-    size = copy_database(from, copy, watch);
+std::int64_t copy_to_new(Database& from, std::unique_ptr<Database> to, int file,
+                         const CopyWatch& watch) {
+  // The copy needs neither a journal nor a sync, because the caller removes an incomplete file.
+  to->execute("PRAGMA journal_mode=OFF; PRAGMA synchronous=OFF");
+  const std::int64_t size = copy_database(from, *to, watch);
+  to.reset();
+  // If FROM is in WAL mode, the header of the copy says the same of the copy. Change the header
+  // here, because SQLite would create a log next to the file.
+  if (!base::write_all_at(file, kRollbackMode, kVersionsOffset)) {
+    throw SqliteError(SQLITE_IOERR_WRITE, std::strerror(errno));
   }
-  // If FROM is in WAL mode, the copy is in WAL mode too. Leave this mode, because a reader would
-  // have to create files in the copy's folder. Use exclusive mode, in which SQLite does not map a
-  // -shm file: on a full disk, access to the mapping would kill the process.
-  Database copy(path, Database::Mode::kReadWrite, timeout);
-  copy.execute("PRAGMA locking_mode=EXCLUSIVE; PRAGMA synchronous=OFF; PRAGMA journal_mode=OFF");
   return size;
 }
 
