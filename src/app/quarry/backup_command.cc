@@ -172,6 +172,18 @@ void print_backups(const BackupArguments& arguments, const json& backups) {
   }
 }
 
+/// Fails if this process, which has become the owner of the source, is not allowed to write to the
+/// folder of the backup.
+Result<void> check_writable(const BackupArguments& arguments) {
+  const std::string folder =
+      is_folder(arguments.destination) ? arguments.destination : folder_of(arguments.destination);
+  if (::access(folder.c_str(), W_OK | X_OK) == 0 || errno != EACCES) return {};
+  return fail(ErrorCode::kDenied,
+              "cannot write to the folder {} as user {}, the owner of {}: Permission denied: allow "
+              "this user to write to it, or choose another folder",
+              folder, login_of_caller(), arguments.source);
+}
+
 /// Fails if this process, which has become the owner of FILE, is not allowed to read BACKUP.
 Result<void> check_readable(const std::string& backup, const std::string& file) {
   if (::access(backup.c_str(), R_OK) == 0 || errno != EACCES) return {};
@@ -210,7 +222,11 @@ Result<json> restore(const RestoreArguments& arguments) {
 }  // namespace
 
 int run_backup(const BackupArguments& arguments) {
+  const bool is_root = ::geteuid() == 0;
   if (const auto owned = act_as_owner_of(arguments.source); !owned) return failed(owned.error());
+  if (is_root) {
+    if (const auto writable = check_writable(arguments); !writable) return failed(writable.error());
+  }
   const Interruption interruption;
   (void)!::nice(kNiceness);
   json backups = json::array();
