@@ -1,10 +1,13 @@
 #include "database_copy.h"
 
+#include <fcntl.h>
+
 #include <cerrno>
 #include <cstring>
 #include <string_view>
 #include <utility>
 
+#include "gathered_writes.h"
 #include "quarry/base/transfer.h"
 #include "quarry/repository/repository.h"
 
@@ -67,11 +70,19 @@ std::int64_t copy_to_new(Database& from, std::unique_ptr<Database> to, int file,
                          const CopyWatch& watch) {
   // The copy needs neither a journal nor a sync, because the caller removes an incomplete file.
   to->execute("PRAGMA journal_mode=OFF; PRAGMA synchronous=OFF");
-  const std::int64_t size = copy_database(from, *to, watch);
+  std::int64_t size = 0;
+  {
+    GatheredWrites writes(*to, file);
+    size = copy_database(from, *to, watch);
+    if (const int code = writes.flush(); code != SQLITE_OK) {
+      throw SqliteError(code, sqlite3_errstr(code));
+    }
+  }
   to.reset();
   // If FROM is in WAL mode, the header of the copy says the same of the copy. Change the header
-  // here, because SQLite would create a log next to the file.
-  if (!base::write_all_at(file, kRollbackMode, kVersionsOffset)) {
+  // here, because SQLite would create a log next to the file. O_DIRECT does not allow such a short
+  // write.
+  if (::fcntl(file, F_SETFL, 0) != 0 || !base::write_all_at(file, kRollbackMode, kVersionsOffset)) {
     throw SqliteError(SQLITE_IOERR_WRITE, std::strerror(errno));
   }
   return size;
