@@ -6,11 +6,18 @@
 #include <iterator>
 #include <span>
 #include <sstream>
+#include <string_view>
 
 #include "quarry/base/spawn.h"
 
 namespace quarry::master {
 namespace {
+
+/// Returns whether the service manager has set the variable NAME for the master only. Messages from
+/// other processes cause warnings in the service manager's log.
+bool is_for_master(std::string_view name) {
+  return name == "NOTIFY_SOCKET" || name == "WATCHDOG_PID" || name == "WATCHDOG_USEC";
+}
 
 bool has(const Environment& environment, const std::string& name) {
   return std::ranges::any_of(environment, [&](const auto& entry) { return entry.first == name; });
@@ -70,7 +77,8 @@ Environment environment_of(const ProcessSettings& settings,
     const std::size_t equals = entry.find('=');
     if (equals == std::string::npos || equals == 0) continue;
     const std::string name = entry.substr(0, equals);
-    if (!has(environment, name)) environment.emplace_back(name, entry.substr(equals + 1));
+    if (is_for_master(name) || has(environment, name)) continue;
+    environment.emplace_back(name, entry.substr(equals + 1));
   }
   return environment;
 }

@@ -14,7 +14,8 @@ namespace quarry::master {
 using Environment = std::vector<std::pair<std::string, std::string>>;
 
 /// Returns the environment for a child with SETTINGS. INHERITED is the master's environment
-/// ("NAME=value" strings). If the child changes its user, USER and HOME are set to the new user's
+/// ("NAME=value" strings). The child does not inherit the variables with which a service manager
+/// identifies the master. If the child changes its user, USER and HOME are set to the new user's
 /// values, unless SETTINGS contain values for these variables.
 Environment environment_of(const ProcessSettings& settings,
                            const std::optional<Credentials>& run_as,

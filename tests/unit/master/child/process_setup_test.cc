@@ -78,7 +78,9 @@ TEST_CASE("the master's environment is cleared unless clear_env is off") {
   CHECK(as_map(environment_of(settings, std::nullopt, {"SECRET=s", "MINE=2"})) ==
         std::map<std::string, std::string>{{"MINE", "1"}});
   settings.clear_env = false;
-  CHECK(as_map(environment_of(settings, std::nullopt, {"SECRET=s", "MINE=2"})) ==
+  CHECK(as_map(environment_of(settings, std::nullopt,
+                              {"SECRET=s", "MINE=2", "NOTIFY_SOCKET=/run/systemd/notify",
+                               "WATCHDOG_PID=1", "WATCHDOG_USEC=30000000"})) ==
         std::map<std::string, std::string>{{"MINE", "1"}, {"SECRET", "s"}});
 }
 
