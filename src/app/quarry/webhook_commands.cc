@@ -184,7 +184,7 @@ void add_webhook_commands(CLI::App& webhook, Run& run) {
                      "Form of the requests: json, slack, discord, mattermost or teams")
         ->capture_default_str();
     command->add_option("--secret-file", arguments.secret_file,
-                        "File with the key that signs the requests in its first line");
+                        "File whose first line is the key for signing requests");
   }
   add("remove", "Remove a webhook", run_webhook_remove);
   {

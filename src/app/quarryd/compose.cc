@@ -75,7 +75,7 @@ worker::WorkerOptions worker_options(const master::PoolConfig& pool,
   return options;
 }
 
-/// Returns the name of the memory with the lost lines of POOL's access log.
+/// Returns the name of the memory file that counts the lost lines of POOL's access log.
 std::string lost_lines_of(const std::string& pool) {
   return "lost lines " + pool;
 }
@@ -174,7 +174,8 @@ Result<Service> status_service(const master::PoolConfig& pool, const Service& ob
   return service;
 }
 
-/// Returns the name of the memory with certificate NUMBER of the HTTP front (Service::kept_memories).
+/// Returns the name in Service::kept_memories of the memory file that contains the HTTP front's
+/// certificate NUMBER.
 std::string certificate_memory(std::size_t number) {
   return fmt::format("certificate {}", number);
 }

@@ -17,7 +17,7 @@ namespace quarry::changes {
 
 class Expansion {
  public:
-  /// Opens the file TARBALL, which is not owned. Errors: kLimit (too large), kIo.
+  /// Starts to read the open file TARBALL, and does not close it. Errors: kLimit (too large), kIo.
   static Result<std::unique_ptr<Expansion>> open(int tarball, const TarballLimits& limits);
   virtual ~Expansion() = default;
 

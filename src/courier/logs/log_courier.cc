@@ -152,7 +152,7 @@ class LineConsumer {
       base::log(LogLevel::kWarning, "cannot deliver log lines to {}: {}; retrying", options_.name,
                 done.error);
     } else if (!is_failing && is_failing_) {
-      base::log(LogLevel::kNotice, "log lines are delivered to {} again", options_.name);
+      base::log(LogLevel::kNotice, "delivery of log lines to {} has resumed", options_.name);
     }
     is_failing_ = is_failing;
     if (done.error.empty()) return;
@@ -197,7 +197,7 @@ class LogCourier {
     earlier_ = read_shipping_figures(figures_.get()).value_or(ShippingFigures());
     if (earlier_.queued > 0) {
       base::log(LogLevel::kWarning,
-                "about {} log lines in the memory of a process that was killed were lost",
+                "a process was killed: about {} log lines in its memory were lost",
                 earlier_.queued);
       earlier_.lost += earlier_.queued;
     }

@@ -269,7 +269,7 @@ template bool is_relative(const CarriedSection&, std::string_view, std::string_v
 
 namespace {
 
-/// Returns whether the environment variable NAME may have a secret value.
+/// Returns whether the value of the environment variable NAME is likely to be a secret.
 bool may_be_secret(std::string_view name) {
   constexpr auto kWords =
       std::to_array<std::string_view>({"pass", "secret", "token", "key", "auth", "cred", "cookie"});

@@ -223,7 +223,7 @@ Result<base::Fd> write_handover(const Handover& handover) {
   const std::string text = document.dump(-1, ' ', false, json::error_handler_t::replace);
   if (text.size() > kMaxBytes) return fail(ErrorCode::kLimit, "the handover is too long");
   base::Fd fd(::memfd_create("quarry-handover", 0));
-  if (!fd) return fail_errno("cannot create memory for the handover");
+  if (!fd) return fail_errno("cannot create a memory file for the handover");
   if (::write(fd.get(), text.data(), text.size()) != static_cast<ssize_t>(text.size())) {
     return fail_errno("cannot write the handover");
   }

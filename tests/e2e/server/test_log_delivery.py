@@ -201,7 +201,7 @@ def test_a_receiver_that_fails_sometimes_gets_all_lines_in_order(shipping, troub
         status = trouble[0] if isinstance(trouble, tuple) else trouble
         origin = receiver.url.removesuffix("/push")
         assert shipping.figures()["about"] == f"{origin}: HTTP status {status}: reply"
-        server.wait_for_log("notice: [logs main] log lines are delivered to main again\n")
+        server.wait_for_log("notice: [logs main] delivery of log lines to main has resumed\n")
 
 
 @pytest.mark.parametrize("status", [400, 413, 422])
@@ -294,7 +294,7 @@ def test_lines_in_the_memory_of_a_killed_courier_are_counted_as_lost(shipping):
     shipping.wait_for(in_memory=20)
     os.kill(shipping.courier(), signal.SIGKILL)
     shipping.wait_for(lost=20, in_memory=0)
-    server.wait_for_log("about 20 log lines in the memory of a process that was killed were lost\n")
+    server.wait_for_log("a process was killed: about 20 log lines in its memory were lost\n")
     asked = ask(server, 20, 30)
     with receiver:
         receiver.wait_for(asked[-1])

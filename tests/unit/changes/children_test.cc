@@ -18,8 +18,8 @@ using quarry::base::Fd;
 
 namespace {
 
-/// Runs in a child. Asks for a turn when it gets a job. Reports the job as begun when it has asked,
-/// and again when it has the turn. A stop request ends the job.
+/// Runs in a child. Asks for a turn when it gets a job. Reports that the job has begun after asking
+/// for the turn, and again after getting it. A stop request ends the job.
 void ask_for_turns(Fd socket, pid_t) {
   std::string line, id;
   char byte = 0;

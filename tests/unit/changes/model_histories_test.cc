@@ -178,8 +178,8 @@ class World {
       REQUIRE(std::is_partitioned(list.rbegin(), list.rend(), is_gone));
       std::erase_if(list, is_gone);
     }
-    // Running jobs are given the new content, because in a real queue no other job runs during a
-    // rollback.
+    // In a real queue, no job runs during a rollback. In this test, jobs can, so they get the new
+    // content here.
     for (auto& [id, base] : running_) {
       for (auto& [key, list] : base) list = content_[key];
     }

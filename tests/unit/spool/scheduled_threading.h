@@ -77,8 +77,8 @@ class Mutex {
   schedule::Fiber* owner_ = nullptr;
 };
 
-/// The scheduler chooses the thread that notify_one() wakes. Destruction fails the schedule if a
-/// thread still waits without a notification.
+/// The scheduler chooses the thread that notify_one() wakes. The destructor marks the schedule as
+/// failed if a thread is still waiting and has not been notified.
 class Condition {
  public:
   Condition() = default;

@@ -1,6 +1,6 @@
 // Tags that T cards set on artifacts, and that descendants inherit (`tag`, `tagxref`).
 //
-// This class is called for every T card, and after an artifact has been linked with its parent. It
+// This class is used for every T card, and after an artifact has been linked to its parent. It
 // marks the affected rows of `event` and the affected leaves for recomputation. It adds artifacts
 // that a tag makes private to Pending::hidden.
 #pragma once
