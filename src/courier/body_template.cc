@@ -79,14 +79,14 @@ data values_of(const Json& from) {
 
 struct TooMuchWork {};
 
-/// Finds the values of a template, and counts the work that they cause.
+/// Looks up values for a template, and limits the work of rendering.
 class CountingContext final : public kainjow::mustache::context<std::string> {
  public:
   CountingContext(const data* values, std::size_t template_size)
       : context(values), template_size_(template_size) {}
 
   void push(const data* values) override {
-    // A section produces at most the text of the template, apart from values.
+    // Without its values, a section is at most as long as the template.
     count(template_size_);
     context::push(values);
   }

@@ -16,7 +16,8 @@ using base::FileUse;
 using Json = nlohmann::json;
 
 constexpr std::string_view kSuffix = ".json";
-// A file contains an event of at most kMaxKeptEvent bytes, whose JSON is quoted again.
+// The JSON of an event has at most kMaxKeptEvent bytes. A file contains this JSON as a string, so
+// its characters are escaped again.
 constexpr std::size_t kMaxDeliveryFile = 8 * kMaxKeptEvent;
 
 std::filesystem::path file_of(const std::filesystem::path& folder, std::uint64_t id) {
@@ -77,7 +78,7 @@ Result<Delivery> read_delivery(const std::filesystem::path& folder, std::uint64_
   try {
     return delivery_in(Json::parse(text));
   } catch (const Json::exception&) {
-    return fail(ErrorCode::kInvalid, "{} is not a delivery", path.string());
+    return fail(ErrorCode::kInvalid, "{} is not the record of a delivery", path.string());
   }
 }
 
@@ -125,7 +126,7 @@ Result<void> DeliveryLog::add(const Delivery& delivery) {
       json_of(delivery).dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
   const auto path = file_of(folder_, delivery.id);
   const auto fresh = folder_ / "new";
-  // A file that an earlier courier has not finished can exist.
+  // An earlier courier might have left an incomplete file.
   QUARRY_TRY_ASSIGN(const auto file, files.open(fresh, FileUse::kOpenOrMake));
   QUARRY_TRY(file->truncate(0));
   QUARRY_TRY(file->append(text));

@@ -42,8 +42,8 @@ Result<void> check(const RepositoryWebhook& webhook) {
 Result<RepositoryWebhook> parse_repository_webhook(std::string_view name, std::string_view text) {
   const auto invalid =
       fail(ErrorCode::kInvalid,
-           "the row is not a JSON object with text in url, format and secret, and a "
-           "list of text in events");
+           "the row is not a JSON object with the strings url, format and secret, and "
+           "the list of strings events");
   if (text.size() > kMaxRow) return invalid;
   try {
     const auto row = nlohmann::json::parse(text);

@@ -100,8 +100,8 @@ void ConnectionBounds::limit_replies() {
     }
     if (largest == nullptr) return;
     eviction_log_.warn(
-        fmt::format("client {}: closed with {} unread bytes of its reply: all buffered replies "
-                    "together exceed max_replies",
+        fmt::format("client {}: connection closed with {} unread bytes of its reply: the buffered "
+                    "replies of all clients exceed max_replies",
                     largest->client(), largest->unsent()));
     largest->close();
   }

@@ -103,8 +103,9 @@ class MetricsConnections {
     while (!open_.empty() && open_.front().since < start) close_oldest();
     if (const std::size_t closed = std::exchange(closed_, 0); closed > 0) {
       base::log(base::LogLevel::kNotice,
-                "closed {} connections without a request for {} s, or replaced by new ones", closed,
-                kTimeout.count());
+                "closed {} connections that did not complete a request within {} s, or were "
+                "replaced by new ones",
+                closed, kTimeout.count());
     }
   }
 

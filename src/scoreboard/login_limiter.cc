@@ -58,7 +58,7 @@ TableKey LoginLimiter::key_of(std::string_view kind, std::string_view text) cons
                 reinterpret_cast<const unsigned char*>(bytes.data()), bytes.size(), out.data(),
                 out.size(), &size) == nullptr ||
       size < sizeof key) {
-    throw std::runtime_error("OpenSSL has no SIPHASH");
+    throw std::runtime_error("OpenSSL does not support SIPHASH");
   }
   std::memcpy(&key, out.data(), sizeof key);
   return key;

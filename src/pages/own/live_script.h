@@ -138,7 +138,7 @@ const showRows = (id, rows, more, none) => {
   put(id + "-more", more ? `and ${more} more` : rows.length ? "" : none);
 };
 
-// WITH_POOL: show the pool of each.
+// If WITH_POOL, also shows the pool of each refusal.
 const showRefusals = (refused, withPool) => showRows("refusals", refused.map(each => [length(each.ago) + " ago",
   ...(withPool ? [each.pool] : []), `${each.status} ${each.phrase}` + (each.times > 1 ? `, ${count(each.times)} times` : ""), each.by,
   `${each.method} ${each.uri}`, each.text || "no reason was recorded"]), 0, "None recorded.");

@@ -284,7 +284,7 @@ TEST_CASE("buffered replies that are not read are limited") {
     CHECK(reader.take(1) == "H");
     CHECK(ask(world.gateway).contains("small"));
   }
-  CHECK(wait_for_log(world.gateway, "all buffered replies together exceed max_replies"));
+  CHECK(wait_for_log(world.gateway, "the buffered replies of all clients exceed max_replies"));
   CHECK(std::ranges::count_if(
             readers, [&](Client& reader) { return reader.reply().size() > large.size(); }) == 1);
 }
