@@ -99,8 +99,8 @@ class Arrivals {
   /// Returns the arrivals after MARK. Examines at most LIMIT (at least 1) artifacts, without
   /// reading their contents. Error: kInvalid (see prepare()).
   Result<ArrivalBatch> after(const ArrivalMark& mark, std::size_t limit);
-  /// Returns at most LIMIT artifacts that were deferred before MARK and can now be reported.
-  /// Examines all deferred rows.
+  /// Returns artifacts that were deferred before MARK and can now be reported: all artifacts of some
+  /// requests, LIMIT (at least 1) or more if there are so many. Reads all deferred rows.
   Result<ReadyArrivals> ready(const ArrivalMark& mark, std::size_t limit);
 
   // Use these functions inside a Receipt. Errors: kIo, kCorrupt.

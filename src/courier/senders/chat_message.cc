@@ -45,9 +45,10 @@ struct Details {
     const std::size_t shown = std::min(commits.size(), kMaxListed);
     for (auto commit = commits.rbegin(); commit != commits.rbegin() + static_cast<long>(shown);
          ++commit) {
+      const std::string branch = commit->branch.empty() ? "" : ", " + first_line(commit->branch);
       lines.push_back({{short_hash(commit->hash), commit->url},
-                       {fmt::format(" {} ({}, {})", first_line(commit->comment),
-                                    first_line(commit->user), first_line(commit->branch))}});
+                       {fmt::format(" {} ({}{})", first_line(commit->comment),
+                                    first_line(commit->user), branch)}});
     }
     if (push.check_ins > shown) {
       lines.push_back({{fmt::format("… and {} more check-ins", push.check_ins - shown)}});

@@ -1,8 +1,8 @@
 // Messages about events for chat services: Slack, Discord, Mattermost and Microsoft Teams. A message
 // is the JSON body of a request to an incoming webhook of the service.
 //
-// Names and comments are text from clients. In a message they are always shown as text: they cannot
-// mention anybody, and contain neither links nor other markup.
+// Names and comments are text from clients. In a message they cannot mention anybody or hide the
+// address of a link. Apart from bold text and the like in Slack, they do not contain markup.
 #pragma once
 
 #include <string>

@@ -151,13 +151,18 @@ void remove(Database& database, const std::vector<Rid>& rows) {
   for (const Rid rid : rows) query.bind(rid).run();
 }
 
-/// Returns the deferred rows. Leaves out rows that are still private or phantoms, because there can
-/// be many such rows.
-std::vector<Rid> read_deferred(Database& database) {
-  return database.integers(
-      "SELECT u.rid FROM fx_quarry_untold AS u"
+/// Returns the deferred rows, ordered by request. Leaves out rows that are still private or phantoms,
+/// because there can be many such rows. If a row no longer exists in `blob`, its hash is empty.
+std::vector<ReceivedRow> read_deferred(Database& database) {
+  std::vector<ReceivedRow> rows;
+  Query query = database.query(
+      "SELECT ifnull((SELECT rcvid FROM blob WHERE rid=u.rid),0), u.rid,"
+      " ifnull((SELECT uuid FROM blob WHERE rid=u.rid),''),"
+      " ifnull((SELECT size FROM blob WHERE rid=u.rid),0) FROM fx_quarry_untold AS u"
       " WHERE NOT EXISTS(SELECT 1 FROM private WHERE rid=u.rid)"
-      " AND NOT EXISTS(SELECT 1 FROM phantom WHERE rid=u.rid)");
+      " AND NOT EXISTS(SELECT 1 FROM phantom WHERE rid=u.rid) ORDER BY 1, 2");
+  read_rows(query, rows);
+  return rows;
 }
 
 /// Returns the artifacts that earlier calls have returned for the request in MARK, but have not
@@ -207,13 +212,6 @@ void complete_pushes(RepositoryState& state, const ArrivalMark& from, ArrivalBat
   } else if (!is_continued) {
     mark.pushed = 0;
   }
-}
-
-/// Reads the row RID. If the row no longer exists in `blob`, the hash in the result is empty.
-ReceivedRow read_row(Database& database, Rid rid) {
-  Query query = database.query("SELECT rcvid, uuid, size FROM blob WHERE rid=?1", rid);
-  if (!query.step()) return {.receipt = 0, .rid = rid, .size = 0};
-  return {query.integer(0), rid, std::string(query.text(1)), query.integer(2)};
 }
 
 /// Adds to TO the phantoms that are not deferred yet.
@@ -277,19 +275,17 @@ Result<ReadyArrivals> Arrivals::ready(const ArrivalMark& mark, std::size_t limit
     ReadyArrivals ready;
     if (!has_deferred(state.database)) return ready;
     if (state.derivation.has_pending()) state.derivation.run();
-    std::vector<ReceivedRow> rows;
-    for (const Rid rid : read_deferred(state.database)) {
-      ReceivedRow row = read_row(state.database, rid);
+    std::size_t count = 0;
+    for (const ReceivedRow& row : read_deferred(state.database)) {
       // Artifacts after the mark are reported later, with their request.
       if (is_after({row.receipt, row.rid}, mark)) continue;
       const Readiness readiness = readiness_of(state, row);
       if (readiness == Readiness::kNever) ready.finished.push_back(row.rid);
-      if (readiness == Readiness::kReady) rows.push_back(std::move(row));
-      if (rows.size() >= limit) break;
+      if (readiness != Readiness::kReady) continue;
+      if (count >= limit && row.receipt != ready.received.back().receipt) break;
+      add_received(state, row, ready.received, ready.finished);
+      ++count;
     }
-    std::ranges::sort(rows, {},
-                      [](const ReceivedRow& row) { return std::tuple(row.receipt, row.rid); });
-    for (const ReceivedRow& row : rows) add_received(state, row, ready.received, ready.finished);
     return ready;
   });
 }

@@ -67,6 +67,8 @@ class PushReader {
   void add_check_in(Rid rid, const TimelineEntry& entry) {
     ++push_.check_ins;
     check_ins_.push_back({rid, entry.time.value, entry.branch});
+    // The branch is unknown while the check-ins before this one are missing.
+    if (entry.branch.empty()) return;
     if (push_.branches.size() < kMaxPushed) push_.branches.insert(entry.branch);
   }
 

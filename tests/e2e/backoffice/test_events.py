@@ -126,6 +126,7 @@ def test_a_large_push_is_one_event_with_its_newest_check_ins(published, fresh):
     assert (first["artifacts"], first["check_ins"], first["truncated"]) == (1200, 1200, True)
     assert [each["comment"] for each in first["commits"]] == [f"check-in {number}" for number in range(700, 1200)]
     assert (second["check_ins"], second["truncated"], second["commits"][0]["comment"]) == (1, False, "one more")
+    assert first["branches"] == [], "they are not known"
     assert len(by_type(published(), "artifact.check-in")) == 1201
     assert len(pushes(published())) == 2, "once"
 

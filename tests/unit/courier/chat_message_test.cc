@@ -51,6 +51,9 @@ TEST_CASE("each service gets its own form") {
   const json& runs = attachment["content"]["body"][1]["inlines"];
   CHECK(runs[0]["selectAction"]["url"] == "https://example.org/info/0123");
   CHECK(runs[1]["text"] == " ann (ann, ann)");
+  event::Event without_branch = push;
+  std::get<event::Push>(without_branch.record).commits[0].branch.clear();
+  CHECK(chat_message(Format::kSlack, without_branch).contains("ann (ann)"));
 }
 
 TEST_CASE("names and comments are not markup") {

@@ -257,6 +257,24 @@ TEST_CASE("waiting and private artifacts are reported later, shunned ones never"
   CHECK(faults(world.file()) == "");
 }
 
+TEST_CASE("deferred artifacts of a request are reported together") {
+  World world;
+  const ArrivalMark before = end_of(world);
+  for (const char* request : {"a", "b"}) {
+    world.receive([&](Receipt& receipt) {
+      for (const char* number : {"1", "2", "3"}) {
+        REQUIRE(receipt.store(private_one(std::string(request) + number)));
+      }
+    });
+  }
+  const ArrivalBatch batch = after(world, before);
+  note(world, batch);
+  world.sql("DELETE FROM private");
+  CHECK(ready(world, batch.mark, 2) == std::vector{name_of("a1"), name_of("a2"), name_of("a3")});
+  CHECK(ready(world, batch.mark, 2).size() == 3);
+  CHECK(ready(world, batch.mark, 2).empty());
+}
+
 TEST_CASE("artifacts of a request are reported even after later requests were reported") {
   World world;
   const ArrivalMark before = end_of(world);
