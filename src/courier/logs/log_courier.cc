@@ -244,7 +244,8 @@ class LogCourier {
     ShippingFigures figures = earlier_;
     const spool::Statistics now = queue_->statistics();
     figures.layout = ShippingFigures::kLayout;
-    figures.queued = now.size;
+    // Lines in memory after the end are counted as lost.
+    figures.queued = has_ended_ ? 0 : now.size;
     figures.on_disk = now.on_disk;
     figures.disk_bytes = now.disk_bytes;
     figures.lost += lost_ + now.discarded_queued + now.lost;
@@ -258,6 +259,7 @@ class LogCourier {
     while (take_lines()) {
     }
     const spool::Ending ending = queue_->shutdown();
+    has_ended_ = true;
     publish();
     if (ending.lost > 0) base::log(LogLevel::kError, "{} log lines were lost", ending.lost);
     if (ending.saved == 0) return;
@@ -273,6 +275,7 @@ class LogCourier {
   ShippingFigures earlier_;
   LineConsumer consumer_;
   std::uint64_t lost_ = 0;
+  bool has_ended_ = false;
   base::LogThrottle throttle_;
   std::unique_ptr<spool::Queue> queue_;  // declared last, because its worker uses the consumer
 };

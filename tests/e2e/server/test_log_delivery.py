@@ -326,9 +326,17 @@ def test_a_full_queue_loses_lines_and_counts_them(shipping):
                    "queue.maxdiskspace": "10k", "queue.timeoutenqueue": 0}
     server = shipping.start(destination)
     ask(server, 0, 1000)
-    wait_until(lambda: sum(shipping.figures()[name] for name in ("in memory", "on disk", "lost")) == 1000, "all lines", pause=0.1)
+    def wait_for_all() -> None:
+        wait_until(lambda: sum(shipping.figures()[name] for name in ("in memory", "on disk", "lost")) == 1000, "all lines", pause=0.1)
+
+    wait_for_all()
     assert shipping.figures()["lost"] > 500
     server.wait_for_log("of the logs: ")
+    server.stop()
+    assert "log lines were lost\n" in server.log(), "the lines in memory, for which the disk has no room"
+    shipping.start(destination)
+    wait_for_all()
+
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can become somebody else")
