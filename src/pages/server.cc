@@ -378,6 +378,11 @@ void Server::on_finished(FossilRun& run) {
   if (handles_.after_request) {
     handles_.after_request(found->second.repository, found->second.is_post);
   }
+  if (const std::string errors = run.take_errors(); !errors.empty()) {
+    const base::LogRequest logged(found->second.request_id);
+    errors_log_.warn(fmt::format("{}: standard error of {}: {}", found->second.request,
+                                 options_.program, errors));
+  }
   finished_.push_back(std::move(found->second));
   runs_.erase(found);
   pool_.release();

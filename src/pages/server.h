@@ -157,6 +157,7 @@ class Server final : private PageConnection::Owner, private FossilRun::Owner {
   base::Event refusal_;
   base::LogThrottle overload_log_;
   base::LogThrottle unread_log_;
+  base::LogThrottle errors_log_;
 };
 
 }  // namespace quarry::pages

@@ -2,8 +2,10 @@
 
 #include <fmt/core.h>
 #include <sys/wait.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <utility>
 
 #include "quarry/base/duration.h"
@@ -171,17 +173,24 @@ void FossilRun::fault(Fault fault, std::string reason) {
   if (state_ == State::kExiting) return;
   state_ = State::kExiting;
   if (!status_.empty()) reason += fmt::format("; {}", status_);
-  if (errors_) {
-    evbuffer* const said = bufferevent_get_input(errors_.get());
-    std::string text(evbuffer_get_length(said), '\0');
-    evbuffer_copyout(said, text.data(), text.size());
-    if (!text.empty()) {
-      reason += fmt::format("; standard error: {}",
-                            base::with_masked_secrets(base::printable(text, 500)));
-    }
+  if (const std::string text = take_errors(); !text.empty()) {
+    reason += "; standard error: " + text;
   }
   deadline_.wait(std::chrono::milliseconds{0});
   owner_.on_fault(*this, fault, reason);
+}
+
+std::string FossilRun::take_errors() {
+  if (!errors_) return {};
+  evbuffer* const said = bufferevent_get_input(errors_.get());
+  std::string text(evbuffer_get_length(said), '\0');
+  evbuffer_remove(said, text.data(), text.size());
+  // The event loop might not have read the end yet.
+  std::array<char, kMaxErrors> rest{};
+  const ssize_t size = ::read(bufferevent_getfd(errors_.get()), rest.data(), rest.size());
+  if (size > 0) text.append(rest.data(), static_cast<std::size_t>(size));
+  while (text.ends_with('\n')) text.pop_back();
+  return base::with_masked_secrets(base::printable(text, 500));
 }
 
 void FossilRun::on_deadline() {

@@ -55,6 +55,8 @@ class FossilRun {
   void cancel();
   /// Called when the process has exited. STATUS is the same as for waitpid(2).
   void on_exit(int status);
+  /// Returns what the process has written to standard error, for the log, and forgets it.
+  std::string take_errors();
 
  private:
   enum class State { kHead, kBody, kExiting };

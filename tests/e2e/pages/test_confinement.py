@@ -69,6 +69,14 @@ def test_a_page_executes_no_command_of_a_setting(serve, project, fossil, outside
 
 
 @NEEDS_LANDLOCK
+def test_the_log_contains_the_shells_error_if_the_mail_program_is_not_allowed(serve, project, fossil, outside):
+    set_up_mail(project, fossil, outside, email_send_method="pipe", email_send_command="/bin/cat")
+    server, browser = serve(**{"pages.allow_execute": "/bin/sh"})
+    write_to_the_administrator(browser)
+    server.wait_for_log("/bin/cat: Permission denied")
+
+
+@NEEDS_LANDLOCK
 def test_a_page_writes_no_file_outside(serve, project, fossil, outside):
     set_up_mail(project, fossil, outside)
     _, browser = serve()
