@@ -77,6 +77,10 @@ class Landings {
 
 }  // namespace
 
+MoveType Model::urgency(const ChangeSetId& id) const {
+  return known_node(id)->rank.type;
+}
+
 std::vector<ChangeSetId> Model::in_order() const {
   std::vector<ChangeSetId> ids;
   ids.reserve(waiting_.size());

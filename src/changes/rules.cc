@@ -69,6 +69,8 @@ Step step_after(Job& job, Verdict verdict, std::string why, const Rules& rules) 
       return {.to = Stage::kPending, .why = std::move(why)};
     case Verdict::kInterrupted:
       return {.to = Stage::kPending, .why = "interrupted, because its daemon stopped"};
+    case Verdict::kGaveWay:
+      return {.to = Stage::kPending, .why = "a more urgent change set goes first"};
     case Verdict::kFailed:
       break;
   }

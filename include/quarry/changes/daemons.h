@@ -82,6 +82,9 @@ class Turn {
   virtual Result<void> take() = 0;
   /// Ends the turn, even if take() failed.
   virtual void end() = 0;
+  /// Returns whether a more urgent job waits for the current jobs. The executor then does not run
+  /// the gate for the jobs of a batch that it has not decided yet (kGaveWay).
+  virtual bool must_give_way() = 0;
 };
 
 /// Shown instead of errors that are written only to the log. Every user who can read the repository
@@ -109,9 +112,11 @@ class Executor {
   /// Lands TASKS, which are for one branch, in this order and in one transaction if possible.
   /// Returns an outcome for each task. If a task has already landed, returns the same outcome
   /// again. If a task is deferred, later tasks that touch the same files are deferred too. Takes
-  /// TURN between the gate's verdict and the landing, unless stale verdicts are accepted.
+  /// TURN between the gate's verdict and the landing, unless stale verdicts are accepted. Can call
+  /// DECIDED, which can be empty, with the outcomes of the first tasks before the others have one.
+  using Decided = std::function<void(std::span<const Outcome>)>;
   virtual std::vector<Outcome> land_all(const std::vector<Task>& tasks, const Stop& stop,
-                                        Turn& turn) = 0;
+                                        Turn& turn, const Decided& decided) = 0;
   /// Rolls back the change sets LANDED, which are sorted oldest first, by a single reverse check-in
   /// for ROLLBACK. A repeated call returns the same outcome without another check-in.
   virtual Outcome roll_back(const Job& rollback, const std::vector<Job>& landed, const Stop& stop,
@@ -174,14 +179,17 @@ inline constexpr std::string_view kExecuted = "executed";
 /// Called after a job has moved to run/.
 using Begun = std::function<void(const ChangeSetId&)>;
 
+/// Called with the verdicts of the next jobs after they have moved. kSkipped means that a job was
+/// left unchanged.
+using Ended = std::function<void(std::span<const Verdict>)>;
+
 /// Executes jobs of one branch in a child. Moves the jobs from pending/ to run/, executes them
-/// together, and moves each job according to its verdict. Returns the verdicts; kSkipped means that
-/// the job was left unchanged. The caller syncs the folders of DIRECTORIES after it has reported
-/// the verdicts. If a crash undoes the last move, the job is executed again, and the executor finds
-/// that it has already landed.
-std::vector<Verdict> execute_all(Directories& directories, const std::vector<ChangeSetName>& names,
-                                 Executor& executor, const Stop& stop, Turn& turn,
-                                 const Rules& rules, const base::Clock& clock,
-                                 const Begun& begun = {});
+/// together, and moves each job according to its verdict, as soon as it and the jobs before it have
+/// one. The caller syncs the folders of DIRECTORIES after it has reported the verdicts. If a crash
+/// undoes the last move, the job is executed again, and the executor finds that it has already
+/// landed.
+void execute_all(Directories& directories, const std::vector<ChangeSetName>& names,
+                 Executor& executor, const Stop& stop, Turn& turn, const Rules& rules,
+                 const base::Clock& clock, const Begun& begun = {}, const Ended& ended = {});
 
 }  // namespace quarry::changes

@@ -101,6 +101,9 @@ class Model {
   void set_frozen(std::set<std::string, std::less<>> branches);
 
   const ModelJob* find(const ChangeSetId& id) const;
+  /// Returns the move type of ID, which must be in the model, or of the most urgent waiting job that
+  /// depends on ID.
+  MoveType urgency(const ChangeSetId& id) const;
   /// Returns all waiting jobs (in queue/, staging/ and pending/), in order.
   std::vector<ChangeSetId> in_order() const;
 

@@ -41,6 +41,7 @@ enum class Verdict : std::uint8_t {
   kTerminated = 15,   // SIGTERM
   kAbandoned = 1,     // SIGHUP
   kInterrupted = 10,  // SIGUSR1: the server stops, and the job is executed again later
+  kGaveWay = 11,      // the batch was split up: a more urgent job is next
 };
 
 /// The next stage of a job, and the reason.

@@ -45,6 +45,7 @@ std::optional<Outcome> outcome_of_line(std::string_view line) {
     case Verdict::kTerminated:
     case Verdict::kAbandoned:
     case Verdict::kInterrupted:
+    case Verdict::kGaveWay:
       break;
     default:
       return std::nullopt;
@@ -82,6 +83,13 @@ bool Children::Child::has(const ChangeSetId& id) const {
   return std::ranges::any_of(names, [&](const ChangeSetName& name) { return name.id == id; });
 }
 
+/// Sends LINE to the child. If the child has exited, the daemon detects this when it reads the
+/// child's answer.
+void Children::Child::send(std::string_view line) const {
+  const std::string text = fmt::format("{}\n", line);
+  [[maybe_unused]] const auto sent = ::send(socket.get(), text.data(), text.size(), MSG_NOSIGNAL);
+}
+
 void Children::Child::end_turn() {
   has_turn = false;
   waits_since.reset();
@@ -116,27 +124,26 @@ Result<void> Children::make_idle_one() {
                        .socket = std::move(ours),
                        .names = {},
                        .branch = {},
-                       .is_rollback = false,
+                       .urgency = MoveType::kDevelopment,
                        .has_turn = false,
+                       .gives_way = false,
                        .waits_since = {},
                        .received = {}});
   return {};
 }
 
 Result<void> Children::give(std::vector<ChangeSetName> names, std::string branch,
-                            bool is_rollback) {
+                            MoveType urgency) {
   for (Child& child : children_) {
     if (!child.names.empty()) continue;
-    std::string line = is_rollback ? "rollback" : "land";
+    child.urgency = urgency;
+    child.gives_way = false;
+    std::string line = child.is_rollback() ? "rollback" : "land";
     for (const ChangeSetName& name : names) line += " " + name.text();
-    line += '\n';
-    // Ignore errors: if the child has exited, the daemon detects this when it reads the answer.
-    [[maybe_unused]] const auto sent =
-        ::send(child.socket.get(), line.data(), line.size(), MSG_NOSIGNAL);
+    child.send(line);
     child.names.assign(std::make_move_iterator(names.begin()),
                        std::make_move_iterator(names.end()));
     child.branch = std::move(branch);
-    child.is_rollback = is_rollback;
     return {};
   }
   return fail(ErrorCode::kBusy, "no child is idle");
@@ -147,9 +154,8 @@ void Children::give_turns(const std::function<bool(const std::string& branch)>& 
   for (Child& child : children_) {
     if (child.waits_since) waiting.push_back(&child);
   }
-  // Use the move type of the first job in each batch, because it is the most urgent in the batch.
   std::ranges::sort(waiting, {}, [](const Child* child) {
-    return std::pair(child->names.front().type, *child->waits_since);
+    return std::pair(child->urgency, *child->waits_since);
   });
   for (Child* child : waiting) {
     const bool is_taken = std::ranges::any_of(children_, [&](const Child& other) {
@@ -158,9 +164,14 @@ void Children::give_turns(const std::function<bool(const std::string& branch)>& 
     if (is_taken || !is_free(child->branch)) continue;
     child->has_turn = true;
     child->waits_since.reset();
-    const std::string line = fmt::format("{}\n", kTurn);
-    [[maybe_unused]] const auto sent =
-        ::send(child->socket.get(), line.data(), line.size(), MSG_NOSIGNAL);
+    child->send(kTurn);
+  }
+}
+
+void Children::make_way(MoveType urgency, const std::optional<ChangeSetId>& id) {
+  for (Child& child : children_) {
+    if (child.names.size() < 2 || child.urgency <= urgency || (id && !child.has(*id))) continue;
+    if (!std::exchange(child.gives_way, true)) child.send(kGiveWay);
   }
 }
 
@@ -173,9 +184,7 @@ void Children::kill(const ChangeSetId& id) const {
 void Children::stop(const ChangeSetId& id, int signal, std::string_view why) const {
   for (const Child& child : children_) {
     if (!child.has(id)) continue;
-    const std::string line = fmt::format("stop {} {}\n", id.str(), one_line(why, kMaxWhy));
-    [[maybe_unused]] const auto sent =
-        ::send(child.socket.get(), line.data(), line.size(), MSG_NOSIGNAL);
+    child.send(fmt::format("stop {} {}", id.str(), one_line(why, kMaxWhy)));
     ::kill(child.pid, signal);
   }
 }
@@ -203,7 +212,7 @@ std::string Children::reap(const Child& child) {
 Answer Children::answer_of(Child& child, std::string_view line) {
   Answer answer{.name = child.names.front(),
                 .has_begun = false,
-                .is_rollback = child.is_rollback,
+                .is_rollback = child.is_rollback(),
                 .outcome = outcome_of_line(line),
                 .how = {}};
   child.names.pop_front();
@@ -243,7 +252,7 @@ void Children::report_death(Child& child, std::vector<Answer>& answers) {
   for (ChangeSetName& name : child.names) {
     answers.push_back({.name = std::move(name),
                        .has_begun = false,
-                       .is_rollback = child.is_rollback,
+                       .is_rollback = child.is_rollback(),
                        .outcome = {},
                        .how = how});
   }

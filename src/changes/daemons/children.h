@@ -10,10 +10,12 @@
 //                   the daemon moves it
 //   stop CSID WHY   stops a job that the child is executing; a signal follows (SIGHUP, SIGTERM)
 //   turn            gives the child the turn to land on its branch
+//   give way        a more urgent job waits for the jobs, which are a batch: no further gate is run
+//                   for them
 //
 // A child whose jobs have passed a gate asks for the turn with the line "turn", and ends it with
 // the line "turn over". Only one child has the turn of a branch. Among waiting children, the one
-// with the most urgent move type is next, then the one that has waited longest. If the branch has
+// with the most urgent job is next, then the one that has waited longest. If the branch has
 // moved since the gate ran, the child runs the gate again during its turn. Therefore, only a push
 // by a client can make the second verdict stale, and a job is not overtaken repeatedly.
 //
@@ -40,6 +42,7 @@ namespace quarry::changes {
 inline constexpr std::string_view kBegun = "begun ";
 inline constexpr std::string_view kTurn = "turn";
 inline constexpr std::string_view kTurnOver = "turn over";
+inline constexpr std::string_view kGiveWay = "give way";
 
 /// A child's report about one of its jobs.
 struct Answer {
@@ -66,11 +69,15 @@ class Children {
   /// Forks a child unless a child is idle. Must not be called while the process holds file locks,
   /// because the child inherits them.
   Result<void> make_idle_one();
-  /// Sends NAMES, which are for BRANCH, to an idle child. An idle child must exist.
-  Result<void> give(std::vector<ChangeSetName> names, std::string branch, bool is_rollback);
+  /// Sends NAMES, which are for BRANCH, to an idle child. An idle child must exist. URGENCY is the
+  /// move type of the most urgent job that lands with NAMES or waits for them.
+  Result<void> give(std::vector<ChangeSetName> names, std::string branch, MoveType urgency);
   /// Gives the turn of each branch for which IS_FREE returns true to the next child that waits for
   /// it.
   void give_turns(const std::function<bool(const std::string& branch)>& is_free);
+  /// Requests that batches less urgent than URGENCY run no further gate: all, or only the one with
+  /// ID.
+  void make_way(MoveType urgency, const std::optional<ChangeSetId>& id = {});
   /// Kills the child that is executing ID.
   void kill(const ChangeSetId& id) const;
   /// Sends a stop request for the job, and SIGNAL, to the child that is executing ID.
@@ -90,12 +97,15 @@ class Children {
     base::Fd socket;
     std::deque<ChangeSetName> names;  // names of the jobs that the child is executing
     std::string branch;               // branch of these jobs
-    bool is_rollback = false;
+    MoveType urgency = MoveType::kDevelopment;
     bool has_turn = false;
+    bool gives_way = false;
     std::optional<std::chrono::steady_clock::time_point> waits_since;  // set if it waits for a turn
     std::string received;
 
     bool has(const ChangeSetId& id) const;
+    bool is_rollback() const { return urgency == MoveType::kRollback; }
+    void send(std::string_view line) const;
     void end_turn();
   };
   static Answer answer_of(Child& child, std::string_view line);

@@ -6,6 +6,7 @@
 #include <functional>
 #include <map>
 #include <optional>
+#include <span>
 #include <string_view>
 #include <thread>
 #include <utility>
@@ -48,7 +49,8 @@ class Successive final : public base::Clock {
 
 /// Executes the jobs of LOCKS, and returns their outcomes.
 std::vector<Outcome> outcomes_of(Directories& directories, const std::vector<JobLock>& locks,
-                                 Executor& executor, const Stop& stop, Turn& turn) {
+                                 Executor& executor, const Stop& stop, Turn& turn,
+                                 const Executor::Decided& decided) {
   const ChangeLog log(directories);
   std::vector<Executor::Task> tasks;
   for (const JobLock& lock : locks) {
@@ -57,7 +59,7 @@ std::vector<Outcome> outcomes_of(Directories& directories, const std::vector<Job
                      .say = say_to(log, lock.job.name.id)});
   }
   try {
-    return executor.land_all(tasks, stop, turn);
+    return executor.land_all(tasks, stop, turn, decided);
   } catch (const std::exception& error) {
     base::log(base::LogLevel::kError, "cannot execute change sets: {}", error.what());
     // Any of the jobs might have caused the exception. Defer all jobs of a batch, so that each of
@@ -122,11 +124,12 @@ Step step_of(Job& job, Outcome outcome, const Stop& stop, const Rules& rules) {
 /// Moves the jobs of LOCKS to the stages that follow from OUTCOMES, and returns the verdicts. If a
 /// job cannot be moved, it stays in run/ without a lock, and the daemon handles it as after a
 /// crash. If such a job has landed, its tag in the repository shows this.
-std::map<ChangeSetId, Verdict> move_on(Directories& directories, std::vector<JobLock> locks,
-                                       const std::vector<Outcome>& outcomes, const Stop& stop,
-                                       const Rules& rules, const base::Clock& clock) {
+std::vector<Verdict> move_on(Directories& directories, std::span<JobLock> locks,
+                             std::span<const Outcome> outcomes, const Stop& stop,
+                             const Rules& rules, const base::Clock& clock) {
   const ChangeLog log(directories);
-  std::map<ChangeSetId, Verdict> verdicts;
+  std::vector<Verdict> verdicts;
+  std::map<ChangeSetId, std::size_t> numbers;
   JointMove move(directories);
   const auto commit = [&] {
     for (const JointMove::Member& moved : move.commit()) {
@@ -135,18 +138,18 @@ std::map<ChangeSetId, Verdict> move_on(Directories& directories, std::vector<Job
         note(log, moved.lock.job);
       } else {
         base::log(base::LogLevel::kError, "{}", moved.outcome.error().message);
-        verdicts[id] = Verdict::kDeferred;
+        verdicts[numbers.at(id)] = Verdict::kDeferred;
       }
     }
   };
   for (std::size_t i = 0; i < locks.size(); ++i) {
-    const ChangeSetId id = locks[i].job.name.id;
     const Step step = step_of(locks[i].job, outcomes[i], stop, rules);
-    verdicts[id] = outcomes[i].verdict;
+    verdicts.push_back(outcomes[i].verdict);
+    numbers[locks[i].job.name.id] = i;
     const auto added = move.add(std::move(locks[i]), step.to, clock.now(), step.why);
     if (!added) {
       base::log(base::LogLevel::kError, "{}", added.error().message);
-      verdicts[id] = Verdict::kDeferred;
+      verdicts[i] = Verdict::kDeferred;
     }
     if (move.size() == JointMove::kMax) commit();
   }
@@ -156,20 +159,23 @@ std::map<ChangeSetId, Verdict> move_on(Directories& directories, std::vector<Job
 
 }  // namespace
 
-std::vector<Verdict> execute_all(Directories& directories, const std::vector<ChangeSetName>& names,
-                                 Executor& executor, const Stop& stop, Turn& turn,
-                                 const Rules& rules, const base::Clock& clock, const Begun& begun) {
-  std::vector<Verdict> verdicts(names.size(), Verdict::kSkipped);
+void execute_all(Directories& directories, const std::vector<ChangeSetName>& names,
+                 Executor& executor, const Stop& stop, Turn& turn, const Rules& rules,
+                 const base::Clock& clock, const Begun& begun, const Ended& ended) {
   std::vector<JobLock> locks = take(directories, names, clock, begun);
-  if (locks.empty()) return verdicts;
-  const std::vector<Outcome> outcomes = outcomes_of(directories, locks, executor, stop, turn);
   const Successive successive(clock);
-  const auto ends = move_on(directories, std::move(locks), outcomes, stop, rules, successive);
-  for (std::size_t i = 0; i < names.size(); ++i) {
-    const auto end = ends.find(names[i].id);
-    if (end != ends.end()) verdicts[i] = end->second;
-  }
-  return verdicts;
+  std::size_t moved = 0;
+  const auto decided = [&](std::span<const Outcome> outcomes) {
+    const auto next = std::span(locks).subspan(moved, outcomes.size() - moved);
+    if (next.empty()) return;
+    const auto verdicts =
+        move_on(directories, next, outcomes.subspan(moved), stop, rules, successive);
+    moved = outcomes.size();
+    if (ended) ended(verdicts);
+  };
+  if (!locks.empty()) decided(outcomes_of(directories, locks, executor, stop, turn, decided));
+  const std::vector<Verdict> skipped(names.size() - locks.size(), Verdict::kSkipped);
+  if (ended && !skipped.empty()) ended(skipped);
 }
 
 }  // namespace quarry::changes

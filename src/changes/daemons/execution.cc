@@ -258,7 +258,8 @@ Result<void> Execution::start() {
     }
     QUARRY_TRY(children_.make_idle_one());
     std::string branch = known->branch;
-    QUARRY_TRY(children_.give(take_batch(id, ready), std::move(branch), false));
+    const MoveType urgency = tracker_.model().urgency(id);
+    QUARRY_TRY(children_.give(take_batch(id, ready), std::move(branch), urgency));
   }
   return {};
 }
@@ -276,9 +277,30 @@ void Execution::give_turns() {
   });
 }
 
+/// Lets an emergency go before the other jobs of a batch that a gate has rejected, if it waits for
+/// the batch or for a free child.
+void Execution::make_way() {
+  constexpr std::size_t kExamined = 10;
+  const Model& model = tracker_.model();
+  const base::UnixMillis now = context_.clock.now();
+  for (const ChangeSetId& id : model.in_line(now, kExamined, MoveType::kEmergency)) {
+    const ModelJob& job = *model.find(id);
+    if (job.stage != Stage::kPending || job.is_deferred(now)) continue;
+    if (model.is_ready(id, now)) children_.make_way(MoveType::kEmergency);
+    for (const ChangeSetId& other : model.precursors_of(id)) {
+      children_.make_way(MoveType::kEmergency, other);
+    }
+    for (const ChangeSetId& other : job.dependencies) {
+      children_.make_way(MoveType::kEmergency, other);
+    }
+  }
+}
+
 /// Chooses a batch: FIRST, and jobs of the same branch that can land together with FIRST. Chooses
 /// only ready jobs and, with takes_lines, jobs that wait only for jobs in the batch. The chosen
-/// jobs count as running from now on, although the child moves them to run/ later.
+/// jobs count as running from now on, although the child moves them to run/ later. If there is a
+/// gate, an emergency is not in a batch with less urgent jobs, because they could make the gate
+/// reject the batch.
 std::vector<ChangeSetName> Execution::take_batch(const ChangeSetId& first,
                                                  const std::vector<ChangeSetId>& ready) {
   const Model& model = tracker_.model();
@@ -287,12 +309,14 @@ std::vector<ChangeSetName> Execution::take_batch(const ChangeSetId& first,
   std::set<ChangeSetId> batch = {first};
   const base::UnixMillis now = context_.clock.now();
   const bool takes_lines = context_.options.takes_lines;
+  const bool is_emergency = model.urgency(first) == MoveType::kEmergency;
   tracker_.start(first);
   for (const ChangeSetId& id : takes_lines ? model.in_order() : ready) {
     if (names.size() >= context_.options.batch || known.goes_alone) break;
     const ModelJob* other = model.find(id);
     if (!other || other->stage != Stage::kPending || other->goes_alone ||
         other->branch != known.branch || other->name.type == MoveType::kRollback ||
+        (!takes_lines && is_emergency != (model.urgency(id) == MoveType::kEmergency)) ||
         !(takes_lines ? model.may_follow(id, batch, now) : model.is_ready(id, now))) {
       continue;
     }
@@ -322,6 +346,7 @@ Result<void> Execution::run(Scan scan) {
   QUARRY_TRY(tracker_.resolve());
   started_at_ = context_.clock.now();
   if (!is_finishing_ || rollback_.is_under_way()) QUARRY_TRY(start());
+  make_way();
   return done;
 }
 

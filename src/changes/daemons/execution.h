@@ -47,6 +47,7 @@ class Execution final : public QueueWorker {
   Result<bool> can_run_gate();
   Result<void> start();
   void give_turns();
+  void make_way();
   std::vector<ChangeSetName> take_batch(const ChangeSetId& first,
                                         const std::vector<ChangeSetId>& ready);
 

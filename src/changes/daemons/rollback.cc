@@ -99,7 +99,10 @@ Result<void> Rollback::go_on() {
   stop_running();
   // Wait until the rollback is the only job in run/. Waiting for our own children is not
   // sufficient, because children of a previous daemon might still be executing jobs.
-  if (tracker_.count(Stage::kRun) > 1) return {};
+  if (tracker_.count(Stage::kRun) > 1) {
+    children_.make_way(MoveType::kRollback);
+    return {};
+  }
   deadline_.reset();
   if (auto extended = extend(); !extended) {
     const ErrorCode code = extended.error().code;
@@ -117,7 +120,7 @@ Result<void> Rollback::go_on() {
     return end(Stage::kDone, "abandoned its change sets, none of which had landed");
   }
   QUARRY_TRY(children_.make_idle_one());
-  QUARRY_TRY(children_.give({lock_->job.name}, lock_->job.meta.target, true));
+  QUARRY_TRY(children_.give({lock_->job.name}, lock_->job.meta.target, MoveType::kRollback));
   is_handed_over_ = true;
   return {};
 }

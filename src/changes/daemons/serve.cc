@@ -13,6 +13,7 @@
 #include <exception>
 #include <map>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -61,6 +62,7 @@ class Mailbox {
   /// Returns whether the daemon has given the turn since the last order or the last end_turn().
   bool has_turn() const { return has_turn_; }
   void end_turn() { has_turn_ = false; }
+  bool must_give_way() const { return must_give_way_; }
   void forget_stops() { stops_.clear(); }
   void wait() const {
     pollfd poll{.fd = socket_, .events = POLLIN, .revents = 0};
@@ -76,9 +78,13 @@ class Mailbox {
       has_turn_ = true;
       return;
     }
+    if (line == kGiveWay) {
+      must_give_way_ = true;
+      return;
+    }
     if (!line.starts_with(kStop)) {
-      // A turn that arrived after an interruption is not for this order.
-      has_turn_ = false;
+      // A turn or a request that arrived after an interruption is not for this order.
+      has_turn_ = must_give_way_ = false;
       return orders_.push_back(std::move(line));
     }
     const std::string_view rest = std::string_view(line).substr(kStop.size());
@@ -92,6 +98,7 @@ class Mailbox {
   std::deque<std::string> orders_;
   std::map<ChangeSetId, std::string> stops_;
   bool has_turn_ = false;
+  bool must_give_way_ = false;
 };
 
 /// Returns whether the child has to exit after the current jobs.
@@ -152,6 +159,10 @@ class AskedTurn final : public Turn {
   void end() override {
     mailbox_.end_turn();
     send(kTurnOver);
+  }
+  bool must_give_way() override {
+    mailbox_.receive();
+    return mailbox_.must_give_way();
   }
 
  private:
@@ -246,27 +257,30 @@ void serve(base::Fd socket, pid_t daemon, const QueueOptions& options, Directori
   const SignalledStop stop(mailbox, daemon);
   AskedTurn turn(socket.get(), mailbox, stop);
   while (const auto order = next_order(mailbox)) {
-    std::string answer;
+    bool is_sent = true;
+    const auto send = [&](const std::string& text) {
+      // Sending fails only if the daemon has exited.
+      is_sent = ::send(socket.get(), text.data(), text.size(), MSG_NOSIGNAL) > 0;
+    };
     const auto begun = [&](const ChangeSetId& id) {
-      if (!reports_begin) return;
-      const std::string line = fmt::format("{}{}\n", kBegun, id.str());
-      // Ignore errors: sending fails only if the daemon has exited.
-      [[maybe_unused]] const auto sent =
-          ::send(socket.get(), line.data(), line.size(), MSG_NOSIGNAL);
+      if (reports_begin) send(fmt::format("{}{}\n", kBegun, id.str()));
+    };
+    const auto ended = [&](std::span<const Verdict> verdicts) {
+      std::string answers;
+      for (const Verdict verdict : verdicts) {
+        answers += line_of({.verdict = verdict, .why = {}, .landed = {}});
+      }
+      send(answers);
+      const auto synced = directories.sync_folders();
+      if (!synced) base::log(base::LogLevel::kError, "{}", synced.error().message);
     };
     if (order->is_rollback) {
-      answer = line_of(roll_back(directories, order->names.front(), executor, stop));
+      send(line_of(roll_back(directories, order->names.front(), executor, stop)));
     } else {
-      for (const Verdict verdict : execute_all(directories, order->names, executor, stop, turn,
-                                               options.rules, clock, begun)) {
-        answer += line_of({.verdict = verdict, .why = {}, .landed = {}});
-      }
+      execute_all(directories, order->names, executor, stop, turn, options.rules, clock, begun,
+                  ended);
     }
-    const bool is_sent = ::send(socket.get(), answer.data(), answer.size(), MSG_NOSIGNAL) > 0;
-    const auto synced = directories.sync_folders();
-    if (!synced) base::log(base::LogLevel::kError, "{}", synced.error().message);
-    if (!is_sent) return;
-    if (is_exiting()) return;
+    if (!is_sent || is_exiting()) return;
     SignalledStop::forget();
     mailbox.forget_stops();
   }

@@ -171,14 +171,16 @@ class RepositoryExecutor final : public Executor {
  public:
   explicit RepositoryExecutor(ExecutorOptions options) : options_(std::move(options)) {}
 
-  std::vector<Outcome> land_all(const std::vector<Task>& tasks, const Stop& stop,
-                                Turn& turn) override;
+  std::vector<Outcome> land_all(const std::vector<Task>& tasks, const Stop& stop, Turn& turn,
+                                const Decided& decided) override;
   Outcome roll_back(const Job& rollback, const std::vector<Job>& landed, const Stop& stop,
                     const Say& say) override;
 
  private:
   Result<void> open();
-  void land_together(Items items, const Stop& stop, Turn& turn);
+  using DecidedItems = std::function<void(Items)>;
+  void land_together(Items items, const Stop& stop, Turn& turn, const DecidedItems& decided);
+  bool land_at_once(Items items, const Stop& stop, Turn& turn);
   Result<std::vector<LandingOutcome>> try_to_land(Items items, const Gate& gate, const Stop& stop);
   Result<void> ask_gate(Items items, const Prospect& prospect, const Stop& stop,
                         std::optional<Outcome>& decided);
@@ -266,11 +268,9 @@ Result<void> RepositoryExecutor::ask_gate(Items items, const Prospect& prospect,
   return fail(ErrorCode::kDenied, verdict->reason);
 }
 
-/// Lands ITEMS together. If this fails, tries the two halves separately. In the end, only the jobs
-/// that cause the failure fail.
-void RepositoryExecutor::land_together(Items items, const Stop& stop, Turn& turn) {
-  if (items.empty()) return;
-  if (const auto wanted = stop.wanted()) return set_all(items, outcome(*wanted, "stopped"));
+/// Lands ITEMS together, or sets the outcome that applies to all of them. Returns false if they
+/// failed together, and not all of them have to fail.
+bool RepositoryExecutor::land_at_once(Items items, const Stop& stop, Turn& turn) {
   std::optional<Outcome> decided;
   bool has_asked = false;
   Gate gate;
@@ -291,25 +291,36 @@ void RepositoryExecutor::land_together(Items items, const Stop& stop, Turn& turn
     for (std::size_t i = 0; i < items.size(); ++i) {
       *items[i].outcome = outcome_of((*outcomes)[i], *items[i].say);
     }
-    return;
+    return true;
   }
   const auto wanted = stop.wanted();
-  if (!decided && wanted) return set_all(items, outcome(*wanted, "stopped"));
-  const Outcome done = decided ? *decided : failed(outcomes.error());
-  // Do not try the halves after a deferral: its cause is in the system and not in a job, so it
-  // applies to all jobs.
-  if (items.size() == 1 || is_deferred(done)) return set_all(items, done);
+  const Outcome done = decided  ? *decided
+                       : wanted ? outcome(*wanted, "stopped")
+                                : failed(outcomes.error());
+  set_all(items, done);
+  // The cause of a deferral is in the system and not in a job, so it applies to all jobs.
+  return items.size() == 1 || is_deferred(done) || (!decided && wanted);
+}
+
+/// Lands ITEMS together. If this fails, tries the two halves separately. In the end, only the jobs
+/// that cause the failure fail.
+void RepositoryExecutor::land_together(Items items, const Stop& stop, Turn& turn,
+                                       const DecidedItems& decided) {
+  if (items.empty()) return;
+  if (const auto wanted = stop.wanted()) return set_all(items, outcome(*wanted, "stopped"));
+  if (turn.must_give_way()) return set_all(items, outcome(Verdict::kGaveWay, {}));
+  if (land_at_once(items, stop, turn)) return decided(items);
   const Items first = items.first(items.size() / 2), second = items.subspan(items.size() / 2);
-  land_together(first, stop, turn);
+  land_together(first, stop, turn, decided);
   const Outcome& last = *first.back().outcome;
   // Without a gate, jobs in SECOND can touch the same files as jobs in FIRST, and must not overtake
   // a deferred job. With a gate, the jobs of a batch never touch the same files.
-  if (!gate && is_deferred(last)) return set_all(second, behind(last));
-  land_together(second, stop, turn);
+  if (options_.gate.command.empty() && is_deferred(last)) return set_all(second, behind(last));
+  land_together(second, stop, turn, decided);
 }
 
 std::vector<Outcome> RepositoryExecutor::land_all(const std::vector<Task>& tasks, const Stop& stop,
-                                                  Turn& turn) {
+                                                  Turn& turn, const Decided& decided) {
   std::vector<Outcome> outcomes(tasks.size());
   if (const auto opened = open(); !opened) {
     std::ranges::fill(outcomes, troubled(opened.error()));
@@ -319,7 +330,9 @@ std::vector<Outcome> RepositoryExecutor::land_all(const std::vector<Task>& tasks
   std::vector<Item> items;
   std::uint64_t size = 0;
   const auto land_items = [&] {
-    land_together(items, stop, turn);
+    land_together(items, stop, turn, [&](Items done) {
+      if (decided) decided(std::span(outcomes.data(), done.back().outcome + 1));
+    });
     items.clear();
     size = 0;
   };

@@ -1,4 +1,5 @@
-"""Change sets whose gate has to run again because the branch moved. They must not be overtaken again and again."""
+"""Change sets whose gate has to run again, because the branch moved or the gate rejected a batch. They must not be
+overtaken again and again, and an emergency must not wait for the further runs for a batch."""
 
 import contextlib
 import os
@@ -32,10 +33,11 @@ class Branch:
     def wait_for_gate(self, name: str) -> None:
         wait_until(lambda: processes(f"{self.mark}-{name}-{self.tip}"), f"the gate of {name} on {self.tip}")
 
-    def accept(self, name: str, tip: str = "") -> None:
-        """Lets the gate accept the change of NAME on TIP (default: the current tip)."""
+    def accept(self, name: str, tip: str = "", code: int = 0) -> None:
+        """Lets the gate accept the change of NAME on TIP (default: the current tip), or exit with CODE."""
         run = f"{name}-{tip or self.tip}"
-        (self.folder / run).touch()
+        (self.folder / "code").write_text(str(code))
+        (self.folder / "code").rename(self.folder / run)
         wait_until(lambda: not processes(f"{self.mark}-{run}"), f"the end of the gate for {run}")
 
     def stage(self, id_: str) -> str:
@@ -59,15 +61,18 @@ class Branch:
 
 
 @pytest.fixture
-def branch(launch, repository, everybodys, mark):
+def branch(launch, repository, everybodys, mark, request):
     gate = everybodys / "gate"
     gate.write_text("#!/bin/sh\n"
-                    'run="$(cat "$QUARRY_FILES")-$QUARRY_TIP"\n'
+                    'run="$(paste -sd+ "$QUARRY_FILES")-$QUARRY_TIP"\n'
                     f"sh -c 'until [ -e {everybodys}/\"$1\" ]; do sleep 0.05; done; : \"$0\"' \"{mark}-$run\" \"$run\"\n"
-                    'echo "accepted on $QUARRY_TIP"\n')
+                    f'code=$(cat "{everybodys}/$run")\n'
+                    'test "$code" != 0 || echo "accepted on $QUARRY_TIP"\n'
+                    'exit "$code"\n')
     gate.chmod(0o755)
     server = launch(repository, settings={"changes": "on", "changes.scan": "1s", "changes.emergency": "i",
                                           "changes.gate": gate, "changes.gate_read": everybodys,
+                                          **getattr(request, "param", {}),
                                           **({"changes.gate_user": "nobody"} if os.geteuid() == 0 else {})})
     tip = repofile.value(repository, "SELECT uuid FROM blob JOIN leaf USING (rid)")
     return Branch(server, somebody(server.port, repository), everybodys, mark, str(tip))
@@ -114,3 +119,27 @@ def test_the_next_generation_does_not_overtake_a_gate(branch):
     after_first = branch.tip
     branch.land(other)
     assert branch.runs(first) == [root] and branch.runs(other) == [root, after_first]
+
+
+@pytest.mark.parametrize("branch", [{"changes.batch": 4, "changes.children": 1}], indirect=True)
+@pytest.mark.parametrize(("file", "rest"), [("e.txt", "c.txt+d.txt"), ("d.txt", "c.txt")],
+                         ids=["another-file", "a-file-of-the-batch"])
+def test_an_emergency_does_not_wait_for_the_halves_of_a_batch(branch, file, rest):
+    first = branch.submit("z.txt")
+    sets = [branch.writer.submit(tarball({f"{name}.txt": b"new\n"})).json["id"] for name in "abcd"]
+    wait_until(lambda: all(branch.stage(id_) == "pending" for id_ in sets), "the batch waits")
+    branch.accept("z.txt")
+    branch.land(first)
+    branch.wait_for_gate("a.txt+b.txt+c.txt+d.txt")
+    branch.accept("a.txt+b.txt+c.txt+d.txt", code=100)
+    branch.wait_for_gate("a.txt+b.txt")
+    emergency = branch.writer.submit(tarball({file: b"urgent\n"}, kind="EM"), "EM").json["id"]
+    wait_until(lambda: branch.stage(emergency) == "pending", "the emergency waits")
+    branch.accept("a.txt+b.txt")
+    branch.land(sets[1])
+    assert branch.stage(sets[0]) == "done"
+    branch.wait_for_gate(file)
+    assert [branch.stage(id_) for id_ in sets[2:]] == ["pending", "pending"]
+    branch.accept(file)
+    branch.land(emergency)
+    branch.wait_for_gate(rest)

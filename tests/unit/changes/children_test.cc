@@ -8,6 +8,7 @@
 #include <sys/socket.h>
 
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "eventually.h"
@@ -42,6 +43,8 @@ void ask_for_turns(Fd socket, pid_t) {
       answer = fmt::format("turn\nbegun {}\n", id);
     } else if (line == "turn") {
       answer = fmt::format("begun {}\n", id);
+    } else if (line == "give way") {
+      answer = fmt::format("begun {}\n", id);
     } else if (line.starts_with("stop ")) {
       answer = line_of({.verdict = Verdict::kLanded, .why = {}, .landed = {}});
     }
@@ -55,9 +58,14 @@ class Landings {
   /// Gives the job NUMBER to a new child, and waits until the child has asked for a turn.
   void begin(std::uint64_t number, const std::string& branch,
              MoveType type = MoveType::kDevelopment) {
+    begin_batch({name_of(number, type)}, branch);
+  }
+  /// Gives the jobs to a new child, and waits until the child has asked for a turn.
+  void begin_batch(std::vector<ChangeSetName> names, const std::string& branch) {
+    const ChangeSetName first = names.front();
     REQUIRE(children.make_idle_one());
-    REQUIRE(children.give({name_of(number, type)}, branch, false));
-    wait_for_answer(number);
+    REQUIRE(children.give(std::move(names), branch, first.type));
+    wait_for_answer(number_of(first.id));
   }
   /// Gives turns, and waits until NUMBER has one.
   void expect_turn(std::uint64_t number) {
@@ -109,6 +117,23 @@ TEST_CASE("a branch on which another process lands has no turns") {
   landings.expect_turn(2);
   landings.busy.clear();
   landings.expect_turn(1);
+}
+
+TEST_CASE("batches that are less urgent are asked once to give way") {
+  Landings landings;
+  const auto batch = [&](std::uint64_t number, MoveType type) {
+    landings.begin_batch({name_of(number, type), name_of(number + 1, type)}, "trunk");
+  };
+  batch(1, MoveType::kDevelopment);
+  batch(3, MoveType::kEmergency);
+  batch(5, MoveType::kDevelopment);
+  landings.begin(7, "trunk");
+  landings.children.make_way(MoveType::kEmergency, id_of(6));
+  landings.wait_for_answer(5);
+  landings.children.make_way(MoveType::kEmergency);
+  landings.wait_for_answer(1);
+  landings.children.make_way(MoveType::kRollback);
+  landings.wait_for_answer(3);
 }
 
 TEST_CASE("a child that exits loses its turn") {

@@ -68,9 +68,18 @@ class MetaChecker final : public Checker {
 class OneByOne : public Executor {
  public:
   virtual Outcome land(const Job& job, const Stop& stop, const Say& say) = 0;
-  std::vector<Outcome> land_all(const std::vector<Task>& tasks, const Stop& stop, Turn&) override {
+  /// After a task with the wish "give way", the other tasks have to give way.
+  std::vector<Outcome> land_all(const std::vector<Task>& tasks, const Stop& stop, Turn& turn,
+                                const Decided& decided) override {
     std::vector<Outcome> outcomes;
-    for (const Task& task : tasks) outcomes.push_back(land(task.job, stop, task.say));
+    for (const Task& task : tasks) {
+      outcomes.push_back(land(task.job, stop, task.say));
+      if (task.job.meta.comment != "give way") continue;
+      if (decided) decided(outcomes);
+      if (!eventually([&] { return turn.must_give_way(); })) return {};
+      outcomes.resize(tasks.size(), {.verdict = Verdict::kGaveWay, .why = {}, .landed = {}});
+      break;
+    }
     return outcomes;
   }
 };

@@ -71,6 +71,7 @@ class FreeTurn final : public Turn {
  public:
   quarry::base::Result<void> take() override { return {}; }
   void end() override {}
+  bool must_give_way() override { return false; }
 };
 
 /// Runs in the child process, and reports every rollback as done. The test itself records the

@@ -418,6 +418,56 @@ TEST_CASE(
   CHECK(queue.lines() == Lines{landing(1), landing(4)});
 }
 
+TEST_CASE("the rest of a batch gives way to an emergency or a rollback, and runs again later") {
+  const TemporaryFolder folder;
+  Queue queue(folder);
+  queue.options.batch = 3;
+  queue.options.children = 1;
+  std::vector<std::uint64_t> dependencies;
+  std::vector<std::string> files = {"d"};
+  MoveType type = MoveType::kEmergency;
+  SUBCASE("an emergency that needs the child") {}
+  SUBCASE("an emergency with a file of the batch") {
+    files = {"c"};
+  }
+  SUBCASE("an emergency that depends on a job of the batch") {
+    dependencies = {3};
+  }
+  SUBCASE("a rollback") {
+    type = MoveType::kRollback;
+    dependencies = {1};
+    files.clear();
+  }
+  queue.submit(1, {"a"}, "give way");
+  queue.submit(2, {"b"});
+  queue.submit(3, {"c"});
+  queue.until(1, Stage::kDone);
+  CHECK(queue.stage_of(2) == Stage::kRun);
+  queue.submit(4, files, "land", dependencies, type);
+  queue.until(4, Stage::kDone);
+  queue.until(2, Stage::kDone);
+  queue.until(3, Stage::kDone);
+  CHECK(queue.job_of(2).deferrals == 0);
+  const Lines lines = queue.lines();
+  REQUIRE(lines.size() >= 3);
+  CHECK(lines[1] == (type == MoveType::kRollback ? "back " + std::string(id_of(1).str())
+                                                 : landing(dependencies.empty() ? 4 : 3)));
+}
+
+TEST_CASE("an emergency, and what it depends on, is not in a batch with less urgent jobs") {
+  const TemporaryFolder folder;
+  Queue queue(folder);
+  queue.options.batch = 4;
+  queue.options.children = 1;
+  queue.submit(1, {"a"}, "wait");
+  queue.submit(2, {"b"}, "wait");
+  queue.submit(3, {"c"}, "land", {2}, MoveType::kEmergency);
+  queue.until_waiting(2);
+  CHECK(queue.stage_of(1) == Stage::kPending);
+  request_stop(queue, "abandon", 2);
+  queue.until_waiting(1);
+}
+
 TEST_CASE("a child executes jobs with the same file in order, and one of them can fail alone") {
   const TemporaryFolder folder;
   Queue queue(folder);

@@ -11,6 +11,7 @@
 #include <fstream>
 #include <functional>
 #include <map>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -37,8 +38,10 @@ class RecordedTurn : public Turn {
     return on_take();
   }
   void end() override { text += "end "; }
+  bool must_give_way() override { return gives_way; }
 
   std::string text;
+  bool gives_way = false;
   std::function<Result<void>()> on_take = [] { return Result<void>(); };
 };
 
@@ -82,7 +85,8 @@ class ExecutorWorld : public LandingWorld {
     return land(job, path);
   }
   Outcome land(const Job& job, const std::filesystem::path& tarball) {
-    return executor->land_all({{.job = job, .tarball = tarball, .say = say}}, stop, turn).front();
+    return executor->land_all({{.job = job, .tarball = tarball, .say = say}}, stop, turn, {})
+        .front();
   }
   /// Makes a tarball with the files ADDED and REMOVED, and adds their names to JOB.
   std::filesystem::path pack(Job& job, const FilesOf& added,
@@ -319,7 +323,7 @@ TEST_CASE("if a gate rejects a batch, only the jobs at fault fail, each for its 
     tasks.push_back(world.task(number, number == 3 || number == 6 ? "bad\n" : "good\n"));
   }
   const auto parent = world.tip();
-  const auto outcomes = world.executor->land_all(tasks, world.stop, world.turn);
+  const auto outcomes = world.executor->land_all(tasks, world.stop, world.turn, {});
   REQUIRE(outcomes.size() == 8);
   FilesOf landed;
   for (int number = 1; number <= 8; ++number) {
@@ -341,9 +345,28 @@ TEST_CASE("if a gate rejects a batch, only the jobs at fault fail, each for its 
         std::string::npos);
   CHECK(world.manifest(*outcomes[3].landed).find("\nP " + std::string(outcomes[1].landed->str())) !=
         std::string::npos);
-  const auto again = world.executor->land_all({tasks[0], tasks[7]}, world.stop, world.turn);
+  const auto again = world.executor->land_all({tasks[0], tasks[7]}, world.stop, world.turn, {});
   CHECK(again[0].landed == outcomes[0].landed);
   CHECK(again[1].landed == outcomes[7].landed);
+}
+
+TEST_CASE("a half of a batch lands before the gate runs for the other, which can give way") {
+  ExecutorWorld world("! grep -H bad f*\n");
+  std::vector<Executor::Task> tasks;
+  for (int number = 1; number <= 8; ++number) {
+    tasks.push_back(world.task(number, number == 5 ? "bad\n" : "good\n"));
+  }
+  std::size_t landed = 0;
+  const auto outcomes =
+      world.executor->land_all(tasks, world.stop, world.turn, [&](std::span<const Outcome> first) {
+        landed = first.size();
+        CHECK(first.back().landed == world.tip());
+        world.turn.gives_way = true;
+      });
+  CHECK(landed == 4);
+  for (std::size_t i = 0; i < outcomes.size(); ++i) {
+    CHECK(outcomes[i].verdict == (i < landed ? Verdict::kLanded : Verdict::kGaveWay));
+  }
 }
 
 TEST_CASE("a job that cannot land, or has no valid tarball, does not delay others") {
@@ -354,7 +377,7 @@ TEST_CASE("a job that cannot land, or has no valid tarball, does not delay other
   for (int number = 1; number <= 4; ++number) tasks.push_back(world.task(number, "it\n"));
   tasks[1].job.meta.base = std::string(base.str());
   std::ofstream(tasks[2].tarball) << "no tarball";
-  const auto outcomes = world.executor->land_all(tasks, world.stop, world.turn);
+  const auto outcomes = world.executor->land_all(tasks, world.stop, world.turn, {});
   CHECK(outcomes[0].verdict == Verdict::kLanded);
   CHECK(outcomes[1].verdict == Verdict::kFailed);
   CHECK(outcomes[2].verdict == Verdict::kFailed);
@@ -374,7 +397,7 @@ TEST_CASE(
     tasks.back().tarball =
         world.pack(tasks.back().job, {{"f", {"version " + std::to_string(number) + "\n"}}});
   }
-  const auto outcomes = world.executor->land_all(tasks, world.stop, world.turn);
+  const auto outcomes = world.executor->land_all(tasks, world.stop, world.turn, {});
   CHECK(outcomes[0].verdict == Verdict::kLanded);
   CHECK(outcomes[1].verdict == Verdict::kFailed);
   CHECK(outcomes[2].verdict == Verdict::kLanded);
@@ -389,7 +412,7 @@ TEST_CASE("a deferred job is not overtaken by jobs that may touch the same files
   std::vector<Executor::Task> tasks;
   for (int number = 1; number <= 4; ++number) tasks.push_back(world.task(number, "it\n"));
   std::filesystem::remove(tasks[1].tarball);
-  const auto outcomes = world.executor->land_all(tasks, world.stop, world.turn);
+  const auto outcomes = world.executor->land_all(tasks, world.stop, world.turn, {});
   CHECK(outcomes[0].verdict == Verdict::kLanded);
   CHECK(outcomes[1].verdict == Verdict::kDeferred);
   CHECK(outcomes[2].verdict == Verdict::kDeferred);
@@ -400,8 +423,8 @@ TEST_CASE("a deferred job is not overtaken by jobs that may touch the same files
 
 TEST_CASE("a gate that defers a batch defers all of its jobs") {
   ExecutorWorld world("exit 111\n");
-  const auto outcomes =
-      world.executor->land_all({world.task(1, "a"), world.task(2, "b")}, world.stop, world.turn);
+  const auto outcomes = world.executor->land_all({world.task(1, "a"), world.task(2, "b")},
+                                                 world.stop, world.turn, {});
   CHECK(outcomes[0].verdict == Verdict::kDeferred);
   CHECK(outcomes[1].verdict == Verdict::kDeferred);
 }
