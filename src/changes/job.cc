@@ -3,6 +3,8 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <array>
+#include <span>
 #include <utility>
 
 #include "quarry/base/escape.h"
@@ -13,16 +15,22 @@
 namespace quarry::changes {
 namespace {
 
+constexpr std::array<std::string_view, kStages> kStates = {"submitted", "queued",     "staged",
+                                                           "pending",   "running",    "landed",
+                                                           "failed",    "terminated", "abandoned"};
 constexpr std::array<std::string_view, kStages> kFolders = {
     "prequeue", "queue", "staging", "pending", "run", "done", "fail", "term", "abandon"};
 constexpr std::string_view kLetters = "QQSPXDFTA";
-constexpr std::array<std::string_view, kStages> kGroups = {
-    "submitted", "submitted", "in progress", "in progress", "in progress",
-    "applied",   "failed",    "terminated",  "abandoned"};
 
 constexpr std::string_view kLocal = "local";
 
 constexpr std::size_t kTime = 23;  // "2026-03-04T05:06:07.123"
+
+std::optional<Stage> stage_at(std::span<const std::string_view> names, std::string_view name) {
+  const auto found = std::ranges::find(names, name);
+  if (found == names.end()) return std::nullopt;
+  return static_cast<Stage>(found - names.begin());
+}
 
 std::unexpected<Error> wrong(const Section& section, std::string_view line, std::string_view what) {
   return fail(ErrorCode::kInvalid, "##{}: \"{}\" {}", section.name, base::printable(line, 80),
@@ -75,7 +83,7 @@ Result<void> take_rollback(Job& job, const Section& section) {
   QUARRY_TRY_ASSIGN(const std::string line, line_of(section));
   std::string_view rest = line;
   const auto by = ChangeSetId::parse(base::take_until(rest, ' '));
-  const auto from = stage_named(rest);
+  const auto from = stage_of_folder(rest);
   if (!by || !from) return wrong(section, line, "must be a rollback id and a folder");
   job.rolled_back = RolledBack{.by = *by, .from = *from};
   return {};
@@ -122,21 +130,27 @@ std::string history_text(const HistoryLine& line) {
 }  // namespace
 
 std::string_view word_of(Stage stage) {
-  return kFolders[static_cast<std::size_t>(stage)];
+  return kStates[static_cast<std::size_t>(stage)];
 }
 
 std::optional<Stage> stage_named(std::string_view word) {
-  const auto found = std::ranges::find(kFolders, word);
-  if (found == kFolders.end()) return std::nullopt;
-  return static_cast<Stage>(found - kFolders.begin());
+  return stage_at(kStates, word);
+}
+
+std::string_view folder_of(Stage stage) {
+  return kFolders[static_cast<std::size_t>(stage)];
+}
+
+std::optional<Stage> stage_of_folder(std::string_view name) {
+  return stage_at(kFolders, name);
 }
 
 char letter_of(Stage stage) {
   return kLetters[static_cast<std::size_t>(stage)];
 }
 
-std::string_view group_of(Stage stage) {
-  return kGroups[static_cast<std::size_t>(stage)];
+Stage stage_with(char letter) {
+  return static_cast<Stage>(kLetters.rfind(letter));
 }
 
 base::UnixMillis Job::ended() const {
@@ -191,7 +205,7 @@ std::string Job::text() const {
   append_section(out, "closure", closure);
   if (rolled_back) {
     append_section(out, "rollback",
-                   fmt::format("{} {}", rolled_back->by.str(), word_of(rolled_back->from)));
+                   fmt::format("{} {}", rolled_back->by.str(), folder_of(rolled_back->from)));
   }
   std::vector<std::string> lines;
   lines.reserve(history.size());

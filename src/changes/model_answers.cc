@@ -173,7 +173,7 @@ std::string doom_of(const ModelNode& node) {
       return fmt::format("it depends on {}, which was rolled back", id);
     }
     if (is_over(dependency->known.stage) && !dependency->has_landed()) {
-      return fmt::format("it depends on {}, which did not land and is in {}/", id,
+      return fmt::format("it depends on {} ({}), which did not land", id,
                          word_of(dependency->known.stage));
     }
   }
@@ -246,7 +246,7 @@ std::string Model::why_not(const ChangeSetId& id, base::UnixMillis now) const {
     return std::string(node->known.is_unreadable ? kUnreadable : kNotChecked);
   }
   if (!node->is_waiting())
-    return fmt::format("it is not waiting: it is in {}/", word_of(node->known.stage));
+    return fmt::format("it is not waiting: its state is {}", word_of(node->known.stage));
   if (std::string doom = doom_of(*node); !doom.empty()) return doom;
   std::string chain;
   // Follow the chain of dependencies to the job at its end, and report what this job waits for.

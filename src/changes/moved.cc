@@ -37,8 +37,8 @@ Result<std::optional<Moved>> move_in(const Directories& directories, const Note&
                     directories.read_file(directories.control(note.file), kMaxNote));
   std::string_view rest = content;
   std::string_view text = base::take_until(rest, '\n');
-  const auto from = stage_named(base::take_until(text, ' '));
-  const auto to = stage_named(base::take_until(text, ' '));
+  const auto from = stage_of_folder(base::take_until(text, ' '));
+  const auto to = stage_of_folder(base::take_until(text, ' '));
   const auto name = ChangeSetName::parse(text);
   if (!from || !to || !name) return std::nullopt;
   auto found = job_anywhere(directories, *name);
@@ -60,7 +60,7 @@ Result<void> note_move(Directories& directories, const Job& job, Stage from, Sta
       fmt::format("{}{}.{}", kPrefix, job.name.id.str(), job.history.back().time.value);
   return directories.replace_file(
       directories.control(file),
-      fmt::format("{} {} {}\n", word_of(from), word_of(to), job.name.text()));
+      fmt::format("{} {} {}\n", folder_of(from), folder_of(to), job.name.text()));
 }
 
 Result<std::vector<Moved>> take_moves(Directories& directories) {

@@ -82,7 +82,7 @@ void visit_fields(auto& fields, ChangeSet& change_set) {
   fields("id", change_set.id, kMaxName);
   fields("branch", change_set.branch, kMaxName);
   fields("submitter", change_set.submitter, kMaxName);
-  fields("stage", change_set.stage, kMaxName);
+  fields("state", change_set.state, kMaxName);
   fields("from", change_set.from, kMaxName);
   fields("detail", change_set.detail, kMaxText);
 }

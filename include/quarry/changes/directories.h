@@ -108,7 +108,7 @@ class Directories {
   Result<void> make();
 
   const std::filesystem::path& base() const { return base_; }
-  std::filesystem::path folder(Stage stage) const { return base_ / word_of(stage); }
+  std::filesystem::path folder(Stage stage) const { return base_ / folder_of(stage); }
   std::filesystem::path file_of(Stage stage, const ChangeSetName& name) const;
   std::filesystem::path tarball_of(const ChangeSetName& name) const;
   std::filesystem::path log_of(const ChangeSetId& id) const;

@@ -1,7 +1,8 @@
 // A job is a change set in the queue, stored as a file with the change set's name. The folder that
-// contains the file is the state of the job. The file is in exactly one folder at any time.
+// contains the file is the state of the job. The file is in exactly one folder at any time. Users
+// see the words of word_of() instead of the names of the folders (quarry-changes(7), The states).
 //
-//   prequeue ─> queue ─> staging ─> pending ─> run ─> done       D  applied
+//   prequeue ─> queue ─> staging ─> pending ─> run ─> done       D  landed
 //      Q          Q         S          P        X ├─> fail       F  failed
 //                                                 ├─> term       T  terminated
 //                                                 └─> abandon    A  abandoned
@@ -40,7 +41,7 @@ inline constexpr std::size_t kMaxJob = std::size_t{8} << 20;  // bytes of a job 
 inline constexpr std::size_t kMaxHistory = 1'000;
 inline constexpr std::size_t kMaxWhy = 1'000;  // bytes
 
-/// The state of a job. word_of() returns the name of its folder.
+/// The state of a job.
 enum class Stage : std::uint8_t {
   kPrequeue,
   kQueue,
@@ -53,13 +54,17 @@ enum class Stage : std::uint8_t {
   kAbandon,
 };
 inline constexpr std::size_t kStages = 9;
+/// Returns the word for STAGE that users see: submitted, queued, staged, pending, running, landed,
+/// failed, terminated or abandoned.
 std::string_view word_of(Stage stage);
 std::optional<Stage> stage_named(std::string_view word);
-/// Returns the letter of STAGE: Q S P X D F T or A.
+/// Returns the name of the folder of STAGE.
+std::string_view folder_of(Stage stage);
+std::optional<Stage> stage_of_folder(std::string_view name);
+/// Returns the letter of STAGE in a history: Q S P X D F T or A.
 char letter_of(Stage stage);
-/// Returns the group of STAGE for reports: submitted, in progress, applied, failed, terminated or
-/// abandoned.
-std::string_view group_of(Stage stage);
+/// Returns the stage with LETTER, which must be valid. Q means kQueue.
+Stage stage_with(char letter);
 /// Returns whether a job in STAGE is finished and will not be executed again.
 constexpr bool is_over(Stage stage) {
   return stage >= Stage::kDone;

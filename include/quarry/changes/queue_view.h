@@ -72,8 +72,8 @@ struct Bookmark {
 
 using StageSet = std::array<bool, kStages>;
 StageSet all_stages();
-/// Parses a list of folders, separated by commas, in which `waiting` and `over` stand for several
-/// folders. An empty list means all folders.
+/// Parses a list of states, separated by commas, in which `waiting` and `over` stand for several
+/// states. An empty list means all states.
 std::optional<StageSet> stages_named(std::string_view words);
 /// Returns a sentence for users that lists the words that stages_named() accepts.
 std::string stages_help();

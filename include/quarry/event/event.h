@@ -145,13 +145,13 @@ struct Push {
   friend bool operator==(const Push&, const Push&) = default;
 };
 
-/// "change-set": a change set has moved to another stage of the queue.
+/// "change-set": a change set has moved to another state.
 struct ChangeSet {
   std::string id = {};
   std::string branch = {};
   std::string submitter = {};  // login
-  std::string stage = {};
-  std::string from = {};  // previous stage; "" for a new change set
+  std::string state = {};
+  std::string from = {};  // previous state; "" for a new change set
   std::string detail = {};
 
   friend bool operator==(const ChangeSet&, const ChangeSet&) = default;

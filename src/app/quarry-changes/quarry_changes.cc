@@ -105,7 +105,7 @@ event::Event event_of(app::EventHeads& heads, const changes::QueueOptions& queue
       event::ChangeSet{.id = std::string(job.name.id.str()),
                        .branch = job.meta.target,
                        .submitter = job.submitter,
-                       .stage = std::string(word_of(to)),
+                       .state = std::string(word_of(to)),
                        .from = from == to ? std::string() : std::string(word_of(from)),
                        .detail = job.history.empty() ? std::string() : job.history.back().why};
   return event;

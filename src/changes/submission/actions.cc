@@ -179,8 +179,8 @@ Right right_for(Action action) {
 Result<ActionOutcome> decide(const ActionRequest& request, Stage stage, Job& job) {
   const Action action = request.action;
   if (!may_be_in(action, stage)) {
-    return fail(ErrorCode::kConflict, "change set {} cannot be {}: it is in {}/", job.name.id.str(),
-                done_of(action), word_of(stage));
+    return fail(ErrorCode::kConflict, "change set {} cannot be {}: its state is {}",
+                job.name.id.str(), done_of(action), word_of(stage));
   }
   ActionOutcome outcome{.stage = Stage::kQueue, .why = {}};
   switch (action) {

@@ -130,7 +130,7 @@ Result<std::string> why_waits(const Directories& directories, const Rules& rules
     const std::string last = !job                   ? std::string(kUnreadable)
                              : job->history.empty() ? ""
                                                     : job->history.back().why;
-    return fmt::format("{}: it is in {}/{}{}", kNotWaiting, word_of(location->stage),
+    return fmt::format("{}: its state is {}{}{}", kNotWaiting, word_of(location->stage),
                        last.empty() ? "" : ": ", last);
   }
   QUARRY_TRY(reading.read_unknown());

@@ -38,7 +38,7 @@ void add_details(Json& json, const Job& job) {
   Json history = Json::array();
   for (const HistoryLine& line : job.history) {
     history.push_back({{"time", base::iso_millis(line.time) + "Z"},
-                       {"state", std::string(1, line.state)},
+                       {"state", word_of(stage_with(line.state))},
                        {"why", line.why}});
   }
   json["history"] = std::move(history);
@@ -48,9 +48,7 @@ Json document_of(const JobView& view, bool whole) {
   const Job& job = view.job;
   Json json;
   json["id"] = job.name.id.str();
-  json["stage"] = word_of(view.stage);
-  json["state"] = std::string(1, letter_of(view.stage));
-  json["group"] = group_of(view.stage);
+  json["state"] = word_of(view.stage);
   json["type"] = word_of(job.name.type);
   json["target"] = job.meta.target;
   json["submitter"] = job.submitter;

@@ -42,10 +42,10 @@ struct Subject {
   }
   std::string operator()(const event::ChangeSet& change_set) const {
     return fmt::format("change set {} of {}: {}", change_set.id, change_set.branch,
-                       change_set.stage);
+                       change_set.state);
   }
   std::string operator()(const event::Notice& notice) const {
-    const auto& [id, branch, submitter, stage, from, detail] = notice.change_set;
+    const auto& [id, branch, submitter, state, from, detail] = notice.change_set;
     return fmt::format("your change set {}{}{} did not land: {}", id, branch.empty() ? "" : " for ",
                        branch, detail);
   }
@@ -88,7 +88,7 @@ struct Text {
     lines.add("Change set", change_set.id);
     lines.add("Branch", change_set.branch);
     lines.add("Submitter", change_set.submitter);
-    lines.add("Stage", change_set.stage);
+    lines.add("State", change_set.state);
     lines.add("From", change_set.from);
     lines.paragraph(change_set.detail);
   }

@@ -34,21 +34,6 @@ std::string framed(Markup& markup, std::string_view title, const PageContext& co
   return http::web_page(fmt::format("{}: {}", title, context.repository), markup.take(), links);
 }
 
-std::string_view state_of(Stage stage) {
-  constexpr std::array<std::string_view, changes::kStages> kStates = {
-      "submitted", "queued", "staged",     "pending",  "running",
-      "landed",    "failed", "terminated", "abandoned"};
-  return kStates[static_cast<std::size_t>(stage)];
-}
-
-/// Returns the name of the state that has LETTER in a history.
-std::string_view state_with(char letter) {
-  for (std::size_t i = static_cast<std::size_t>(Stage::kQueue); i < changes::kStages; ++i) {
-    if (changes::letter_of(static_cast<Stage>(i)) == letter) return state_of(static_cast<Stage>(i));
-  }
-  return {};
-}
-
 std::string in_words(std::chrono::milliseconds time) {
   const auto seconds = std::chrono::ceil<std::chrono::seconds>(time).count();
   return seconds < 120 ? fmt::format("{} s", seconds) : fmt::format("{} min", seconds / 60);
@@ -130,7 +115,7 @@ void add_pill(Markup& page, std::string_view state) {
 }
 
 void add_state(Markup& page, const JobView& view, std::string_view base) {
-  add_pill(page, state_of(view.stage));
+  add_pill(page, changes::word_of(view.stage));
   const auto& rolled_back = view.job.rolled_back;
   if (!changes::is_over(view.stage) || !rolled_back) return;
   page.raw(" rolled back by ");
@@ -203,7 +188,7 @@ void add_counts(Markup& page, const QueueView& view, std::string_view base,
     page.raw("<a href=\"").text(base).text(query_with(query, changes::word_of(stage), ""));
     page.raw(chosen == changes::word_of(stage) ? Literal("\" aria-current=\"true\">")
                                                : Literal("\">"));
-    page.text(fmt::format("{} {}", view.counts[i], state_of(stage))).raw("</a> ");
+    page.text(fmt::format("{} {}", view.counts[i], changes::word_of(stage))).raw("</a> ");
   }
   if (!query.empty()) page.raw("<a href=\"").text(base).raw("\">All</a>");
   page.raw("</p>\n");
@@ -345,7 +330,7 @@ std::string change_set_page(const JobView& view, const PageContext& context,
   page.raw("History</h2>\n<ul class=\"rows\">\n");
   for (const changes::HistoryLine& line : job.history) {
     page.raw("<li><p>");
-    add_pill(page, state_with(line.state));
+    add_pill(page, changes::word_of(changes::stage_with(line.state)));
     page.raw(" ").text(line.why).raw("</p>");
     add_time(page, line.time);
     page.raw("</li>\n");

@@ -146,7 +146,7 @@ Result<void> QueueAnswer::answer_rollback(const changes::ChangeSetId& id) {
   std::string list;
   for (const changes::JobLocation& each : places) {
     const auto job = directories_.read(each.stage, each.name);
-    list += fmt::format("{}{{\"id\":{},\"stage\":{},\"target\":{}}}", list.empty() ? "" : ",",
+    list += fmt::format("{}{{\"id\":{},\"state\":{},\"target\":{}}}", list.empty() ? "" : ",",
                         json_string(each.name.id.str()), json_string(word_of(each.stage)),
                         json_string(job ? job->meta.target : std::string()));
   }

@@ -47,7 +47,7 @@ def test_submitting_and_pages_work_behind_a_web_server(server, fresh, fossil, qu
     # The queue records the client's address, not the address of the web server.
     assert "##address\n127.0.0.1\n" in Queue.of(fresh).job(id_)
     listed = json.loads(quarry("queue", "list", "--json", *there))
-    assert [(each["id"], each["stage"]) for each in listed["jobs"]] == [(id_, "done")]
+    assert [(each["id"], each["state"]) for each in listed["jobs"]] == [(id_, "landed")]
     assert "landed" in quarry("queue", "log", id_[:8], *there)
     repofile.add_user(fresh, "boss", "pen", "s")
     boss = [*there[:2], "--user", "boss", *there[4:]]
@@ -62,7 +62,7 @@ def test_submitting_and_pages_work_behind_a_web_server(server, fresh, fossil, qu
     assert kind.startswith("text/html") and "through it" in text and late[:8] in text
     kind, text = page(server, f"queue/{id_}")
     assert "through it" in text and "href=\"../queue\"" in text
-    assert page(server, "queue.json?state=done&limit=1")[0].startswith("application/json")
+    assert page(server, "queue.json?state=landed&limit=1")[0].startswith("application/json")
     assert "through it" in page(server, "timeline")[1]
     work("revert")
     work("update")
@@ -89,7 +89,7 @@ def test_bodies_up_to_the_limit(server, fresh):
     answer = writer.submit(tarball({"large.bin": large}))
     assert answer.status == 202, answer.body
     assert Queue.of(fresh).content(answer.json["id"])["lroot/large.bin"] == large
-    wait_until(lambda: writer.get(f"/queue/{answer.json['id']}.json").json["stage"] == "done", "it lands")
+    wait_until(lambda: writer.get(f"/queue/{answer.json['id']}.json").json["state"] == "landed", "it lands")
     answer = writer.submit(tarball({"larger.bin": os.urandom(9 * MIB)}))
     assert answer.status == 413 and "changes.max_size" in answer.json["error"]
     body = tarball({"a.txt": b"b\n"})

@@ -261,16 +261,17 @@ def queue_command(request, server, quarry, fresh):
 
 
 def test_commands_that_show_the_queue(queue_command, waiting):
-    assert "submitted    3" in queue_command("status")
+    assert "queued       3" in queue_command("status")
     lines = queue_command("list").splitlines()
+    assert [line.split()[0] for line in lines[1:]] == ["queued"] * 3
     assert [line.split()[2] for line in lines[1:]] == [each[:8] for each in waiting]
     assert [line.split()[1] for line in lines[1:]] == ["1", "2", "3"]
     listed = json.loads(queue_command("list", "--json"))
-    assert [each["id"] for each in listed["jobs"]] == waiting and listed["counts"]["queue"] == 3
+    assert [each["id"] for each in listed["jobs"]] == waiting and listed["counts"]["queued"] == 3
     shown = queue_command("show", waiting[0][:9])
     assert waiting[0] in shown and "number 0" in shown and "a.txt" in shown
     assert json.loads(queue_command("show", waiting[0], "--json"))["files"] == ["a.txt"]
-    assert queue_command("log", waiting[1]).endswith("Q checked")
+    assert queue_command("log", waiting[1]).endswith("queued checked")
     assert "nothing blocks it" in queue_command("why", waiting[0])
     assert waiting[0] in queue_command("why", waiting[1])
     assert "does not exist or has been deleted" in queue_command.refused("show", "0123456789abcdef")
@@ -282,9 +283,9 @@ def test_lists_are_limited_and_continue(queue_command, waiting):
     rest = json.loads(queue_command("list", "--json", "--after", first["next"]["waiting"]))
     assert [(each["id"], each["place"]) for each in rest["jobs"]] == [(waiting[1], 2), (waiting[2], 3)]
     queue_command("abandon", waiting[1])
-    listed = json.loads(queue_command("list", "--json", "--state", "abandon,fail"))
-    assert [each["id"] for each in listed["jobs"]] == [waiting[1]] and listed["counts"]["queue"] == 2
-    assert "valid states: prequeue, " in queue_command.refused("list", "--state", "somewhere")
+    listed = json.loads(queue_command("list", "--json", "--state", "abandoned,failed"))
+    assert [each["id"] for each in listed["jobs"]] == [waiting[1]] and listed["counts"]["queued"] == 2
+    assert "valid states: submitted, " in queue_command.refused("list", "--state", "somewhere")
     assert "after: " in queue_command.refused("list", "--after", "somewhere")
 
 
@@ -304,7 +305,7 @@ def test_commands_that_change_the_queue(queue_command, waiting, fresh):
     assert "already approved" in queue_command.refused("approve", second)
     queue_command("abandon", third)
     assert queue.stage_of(third) == "abandon"
-    assert "it is in abandon/" in queue_command.refused("hold", third)
+    assert "its state is abandoned" in queue_command.refused("hold", third)
     queue_command("retry", third)
     assert queue.stage_of(third) == "queue"
     assert "branch nosuch does not exist" in queue_command.refused("freeze", "nosuch")
@@ -395,7 +396,7 @@ def test_quarry_http_serves_the_queue_with_the_rules_of_the_pool(fresh, quarry, 
         (queue.base / name).mkdir(parents=True, exist_ok=True)
     assert b"Status: 202" in cgi("POST", "/queue?type=DC", body, changes.TARBALL)
     assert len(queue.names("prequeue")) == 1
-    assert b'"prequeue":1' in cgi("GET", "/queue.json")
+    assert b'"submitted":1' in cgi("GET", "/queue.json")
     pool = {"listen": tmp_path / "www.sock", "repository": fresh, "user": "nobody", "changes": "on"}
     for rules, status in (({}, 202), ({"changes.submit": "@nemo"}, 403), ({"changes": "off"}, 404), ({"changes": "?"}, 500)):
         config.write_text(section("www", pool | rules))

@@ -40,7 +40,7 @@ def test_adding_and_removing_repositories_does_not_disturb_a_gate(server, fresh,
     def lands(name, text):
         answer = writer.submit(tarball({"a.txt": text}), queue=f"/{name}/queue")
         assert answer.status == 202, answer.body
-        wait_until(lambda: state(name, answer.json["id"])["stage"] == "done", f"it lands in {name}", PATIENCE)
+        wait_until(lambda: state(name, answer.json["id"])["state"] == "landed", f"it lands in {name}", PATIENCE)
         assert fossil("cat", "a.txt", "-r", "trunk", "-R", folder / f"{name}.fossil").encode() == text
 
     lands("two", b"quick\n")
@@ -59,13 +59,13 @@ def test_adding_and_removing_repositories_does_not_disturb_a_gate(server, fresh,
     wait_until(is_removed, "the queue is removed", PATIENCE)
     repofile.copy(fresh, folder / "four.fossil")
     lands("four", b"fourth\n")
-    assert processes(mark) and state("one", slow)["stage"] == "run"
+    assert processes(mark) and state("one", slow)["state"] == "running"
     assert not (folder / "two.fossil.changes").exists()
     repofile.copy(fresh, folder / "two.fossil")
     lands("two", b"again\n")
     (everybodys / "go").touch()
-    wait_until(lambda: state("one", slow)["stage"] == "done", "the slow one lands", PATIENCE)
-    assert [line["state"] for line in state("one", slow)["history"]].count("X") == 1
+    wait_until(lambda: state("one", slow)["state"] == "landed", "the slow one lands", PATIENCE)
+    assert [line["state"] for line in state("one", slow)["history"]].count("running") == 1
     assert state("one", slow)["crashes"] == 0 and state("one", slow)["put_off"] == 0
     assert fossil("cat", "a.txt", "-r", "trunk", "-R", folder / "one.fossil") == "slow\n"
     server.stop()

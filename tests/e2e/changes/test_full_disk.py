@@ -226,7 +226,7 @@ def test_a_full_disk_of_the_repository_only_delays_the_check_in(launch, reposito
     # If the reason were not a full disk, changes.max_put_off would not allow so many attempts.
     wait_until(lambda: times() >= 3, "some attempts")
     seen = writer.get(f"/queue/{id_}.json").json
-    assert seen["stage"] in ("pending", "run") and str(disk) not in str(seen)
+    assert seen["state"] in ("pending", "running") and str(disk) not in str(seen)
     empty(disk)
     wait_until(lambda: queue.is_in(id_, *OVER), "its end")
     assert queue.stage_of(id_) == "done", queue.job(id_)

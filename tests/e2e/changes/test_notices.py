@@ -54,13 +54,13 @@ def test_submitters_are_mailed_when_their_change_set_did_not_land(start, people,
         assert boss.post("/queue/thaw?branch=trunk&r=2", kind=changes.ACTION).status == 200
         wait_until(lambda: len(queue.names("fail")) == len(ids), "their failures")
         landed = somebody(port, people).submit(tarball({"a.txt": b"b\n"})).json["id"]
-        wait_until(lambda: events.exists() and f'{landed}/done' in events.read_text(), "its event")
+        wait_until(lambda: events.exists() and f'{landed}/landed' in events.read_text(), "its event")
 
         def mails_to(address):
             return [email.message_from_bytes(each.content, policy=email.policy.default) for each in server.mails
                     if each.rcpt_tos == [address]]
 
-        wait_until(lambda: any(f"{landed} of trunk: done" in each["Subject"] for each in mails_to("boss@example.org")),
+        wait_until(lambda: any(f"{landed} of trunk: landed" in each["Subject"] for each in mails_to("boss@example.org")),
                    "the last mail to the boss")
         expected = {"writer": "writer@example.org", "second": "second@confirmed.example.org"}
         wait_until(lambda: all(mails_to(address) for address in expected.values()), "the mails")

@@ -340,7 +340,7 @@ def test_a_stranger_finds_all_answers_on_the_page(gated, fresh, everybodys):
     assert "it is slow" in running
     since, = re.findall(r'since <time datetime="([^"]+)Z">', running)
     assert before <= datetime.datetime.fromisoformat(since) <= datetime.datetime.now(datetime.timezone.utc).replace(tzinfo=None)
-    assert f"it depends on {slow} (run), which has not landed: it is running" in waiting
+    assert f"it depends on {slow} (running), which has not landed: it is running" in waiting
     assert re.search(r"place 2, expected to land in about \d+ s", waiting)
     assert "the gate rejected it" in finished and "it lands" in finished
     link = re.search(r'href="(queue/\w+)">it is next', waiting)[1]
@@ -349,7 +349,7 @@ def test_a_stranger_finds_all_answers_on_the_page(gated, fresh, everybodys):
     assert log == f"queue/{bad}"
     shown = stranger.get(f"/{log}").text.split('id="log">Log</h2>')[1]
     assert "not ok 1 - the test that fails" in shown.split("</pre>")[0]
-    only_failed = stranger.get("/queue?state=fail")
+    only_failed = stranger.get("/queue?state=failed")
     assert 'aria-current="true">1 failed<' in only_failed.text and "it is slow" not in only_failed.text
     (everybodys / "go").touch()
     wait_until(lambda: queue.is_in(slow, "done"), "it lands")

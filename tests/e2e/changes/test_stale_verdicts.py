@@ -40,19 +40,19 @@ class Branch:
         (self.folder / "code").rename(self.folder / run)
         wait_until(lambda: not processes(f"{self.mark}-{run}"), f"the end of the gate for {run}")
 
-    def stage(self, id_: str) -> str:
-        return self.writer.get(f"/queue/{id_}.json").json["stage"]
+    def state(self, id_: str) -> str:
+        return self.writer.get(f"/queue/{id_}.json").json["state"]
 
     def land(self, id_: str) -> None:
         """Waits until the change set lands, and updates the tip."""
-        wait_until(lambda: self.stage(id_) == "done", f"{id_} has landed")
+        wait_until(lambda: self.state(id_) == "landed", f"{id_} has landed")
         self.tip = self.writer.get(f"/queue/{id_}.json").json["landed"]
 
     def expect_to_wait(self, id_: str) -> None:
         """Requires that the change set, which its gate has accepted, does not land yet."""
         with contextlib.suppress(AssertionError):
-            wait_until(lambda: self.stage(id_) == "done", "a landing out of turn", seconds=1)
-        assert self.stage(id_) == "run"
+            wait_until(lambda: self.state(id_) == "landed", "a landing out of turn", seconds=1)
+        assert self.state(id_) == "running"
 
     def runs(self, id_: str) -> list[str]:
         """Returns the tips on which the gate has accepted the change set."""
@@ -127,19 +127,19 @@ def test_the_next_generation_does_not_overtake_a_gate(branch):
 def test_an_emergency_does_not_wait_for_the_halves_of_a_batch(branch, file, rest):
     first = branch.submit("z.txt")
     sets = [branch.writer.submit(tarball({f"{name}.txt": b"new\n"})).json["id"] for name in "abcd"]
-    wait_until(lambda: all(branch.stage(id_) == "pending" for id_ in sets), "the batch waits")
+    wait_until(lambda: all(branch.state(id_) == "pending" for id_ in sets), "the batch waits")
     branch.accept("z.txt")
     branch.land(first)
     branch.wait_for_gate("a.txt+b.txt+c.txt+d.txt")
     branch.accept("a.txt+b.txt+c.txt+d.txt", code=100)
     branch.wait_for_gate("a.txt+b.txt")
     emergency = branch.writer.submit(tarball({file: b"urgent\n"}, kind="EM"), "EM").json["id"]
-    wait_until(lambda: branch.stage(emergency) == "pending", "the emergency waits")
+    wait_until(lambda: branch.state(emergency) == "pending", "the emergency waits")
     branch.accept("a.txt+b.txt")
     branch.land(sets[1])
-    assert branch.stage(sets[0]) == "done"
+    assert branch.state(sets[0]) == "landed"
     branch.wait_for_gate(file)
-    assert [branch.stage(id_) for id_ in sets[2:]] == ["pending", "pending"]
+    assert [branch.state(id_) for id_ in sets[2:]] == ["pending", "pending"]
     branch.accept(file)
     branch.land(emergency)
     branch.wait_for_gate(rest)

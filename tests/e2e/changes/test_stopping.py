@@ -23,24 +23,24 @@ def server(launch, repository, everybodys, mark):
                                    **({"changes.gate_user": "nobody"} if os.geteuid() == 0 else {})})
 
 
-@pytest.mark.parametrize(("action", "stage"), [("abandon", "abandon"), ("terminate", "term")])
-def test_stopping_a_change_set_kills_its_gate(server, fresh, fossil, quarry, mark, action, stage):
+@pytest.mark.parametrize(("action", "state"), [("abandon", "abandoned"), ("terminate", "terminated")])
+def test_stopping_a_change_set_kills_its_gate(server, fresh, fossil, quarry, mark, action, state):
     repofile.add_user(fresh, "other", "pen", "io")
     writer, other = somebody(server.port, fresh), somebody(server.port, fresh, "other")
     slow = writer.submit(tarball({"a.txt": b"slow\n"})).json["id"]
     wait_until(lambda: len(processes(mark)) >= 2, "the gate sleeps")
-    assert writer.get(f"/queue/{slow}.json").json["stage"] == "run"
+    assert writer.get(f"/queue/{slow}.json").json["state"] == "running"
     assert other.act(slow, action).status == 403
     assert len(processes(mark)) >= 2
     if action == "abandon":
         assert writer.act(slow, action, text="not now").status == 200
     else:
         quarry("queue", action, slow, "--why", "not now", "-R", fresh)
-    wait_until(lambda: writer.get(f"/queue/{slow}.json").json["stage"] == stage, "it is stopped")
+    wait_until(lambda: writer.get(f"/queue/{slow}.json").json["state"] == state, "it is stopped")
     assert writer.get(f"/queue/{slow}.json").json["why"].endswith(": not now")
     wait_until(lambda: not processes(mark), "the gate is gone")
     fast = writer.submit(tarball({"a.txt": b"fast\n"})).json["id"]
-    wait_until(lambda: writer.get(f"/queue/{fast}.json").json["stage"] == "done", "another lands")
+    wait_until(lambda: writer.get(f"/queue/{fast}.json").json["state"] == "landed", "another lands")
     assert fossil("cat", "a.txt", "-r", "trunk", "-R", fresh) == "fast\n"
     assert not list((fresh.parent / f"{fresh.name}.changes" / "tmp").iterdir())
     server.stop()
@@ -73,7 +73,7 @@ def waiting(launch, repository, everybodys, go, mark):
 def assert_lands(server, repository, id_, check_ins=3):
     """Waits until the change set has landed. CHECK_INS is the expected number of check-ins, including the first two."""
     writer = somebody(server.port, repository)
-    wait_until(lambda: writer.get(f"/queue/{id_}.json").json["stage"] == "done", "it has landed")
+    wait_until(lambda: writer.get(f"/queue/{id_}.json").json["state"] == "landed", "it has landed")
     assert repofile.value(repository, "SELECT count(*) FROM event WHERE type='ci'") == check_ins
 
 
@@ -106,9 +106,9 @@ def test_a_reload_interrupts_no_gate(waiting, fresh, go, mark):
     # The daemons of the next generation execute other change sets while the old daemon finishes its job.
     writer = somebody(server.port, fresh)
     other = writer.submit(tarball({"b.txt": b"other\n"})).json["id"]
-    wait_until(lambda: writer.get(f"/queue/{other}.json").json["stage"] == "run", "the other one's gate")
-    assert writer.get(f"/queue/{id_}.json").json["stage"] == "run"
+    wait_until(lambda: writer.get(f"/queue/{other}.json").json["state"] == "running", "the other one's gate")
+    assert writer.get(f"/queue/{id_}.json").json["state"] == "running"
     go.touch()
-    wait_until(lambda: writer.get(f"/queue/{other}.json").json["stage"] == "done", "the other one has landed")
+    wait_until(lambda: writer.get(f"/queue/{other}.json").json["state"] == "landed", "the other one has landed")
     assert_lands(server, fresh, id_, check_ins=4)
-    assert [line["state"] for line in writer.get(f"/queue/{id_}.json").json["history"]].count("X") == 1
+    assert [line["state"] for line in writer.get(f"/queue/{id_}.json").json["history"]].count("running") == 1

@@ -45,7 +45,7 @@ def test_a_submission_is_stored_before_it_is_answered(writer, fresh):
     # The submission records the capabilities of the users writer and nobody.
     assert set("giox") <= set(submission[1].removeprefix("capabilities ")) <= set("giox" + str(nobody(fresh)))
     shown = writer.get(f"/queue/{answer.json['id'][:7]}.json").json
-    assert (shown["stage"], shown["submitter"], shown["is_new"]) == ("prequeue", "writer", True)
+    assert (shown["state"], shown["submitter"], shown["is_new"]) == ("submitted", "writer", True)
 
 
 def test_the_example_of_the_manual_works(writer, fresh):
@@ -77,7 +77,7 @@ def test_hundreds_of_concurrent_submissions(server, writer, fresh):
     for answer, body in zip(answers, bodies):
         assert (queue.base / "data" / answer.json["name"]).read_bytes() == body
     assert queue.names("tmp") == []
-    assert writer.get("/queue.json?waiting=5").json["counts"]["prequeue"] == count
+    assert writer.get("/queue.json?waiting=5").json["counts"]["submitted"] == count
 
 
 def test_hostile_paths(server, writer, fresh, tmp_path):
@@ -141,8 +141,8 @@ def test_repositories_of_a_folder_have_queues_of_their_own(launch_idle, fresh, t
     id_ = writer.submit(tarball({"a": b"1"}), queue="/team/one/queue").json["id"]
     assert Queue.of(one).stage_of(id_) == "prequeue"
     assert not Queue.of(two).base.exists()
-    assert writer.get("/team/one/queue.json").json["counts"]["prequeue"] == 1
-    assert writer.get("/two/queue.json").json["counts"]["prequeue"] == 0
+    assert writer.get("/team/one/queue.json").json["counts"]["submitted"] == 1
+    assert writer.get("/two/queue.json").json["counts"]["submitted"] == 0
     assert writer.get("/nobody/queue.json").status == 404
     server.stop()
     server = launch_idle(folder.parent, settings={**ON, "changes.base": str(tmp_path / "queues")})

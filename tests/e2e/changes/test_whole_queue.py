@@ -42,7 +42,7 @@ def outcome(somebody_, id_, queue="/queue"):
 
     def is_over():
         seen.update(somebody_.get(f"{queue}/{id_}.json").json)
-        return seen["stage"] in ("done", "fail", "term", "abandon")
+        return seen["state"] in ("landed", "failed", "terminated", "abandoned")
 
     wait_until(is_over, f"the outcome of {id_}")
     return seen
@@ -79,7 +79,7 @@ def test_submitted_from_two_folders_and_rolled_back(server, fresh, fossil, quarr
     assert "say new.txt (user: writer" in timeline and "say note.txt (user: writer" in timeline
 
     id_ = quarry("queue", "rollback", first, "-R", fresh).split()[0]
-    assert outcome(somebody(server.port, fresh), id_)["stage"] == "done"
+    assert outcome(somebody(server.port, fresh), id_)["state"] == "landed"
     status, _ = fossil.attempt("cat", "new.txt", "-r", "trunk", "-R", fresh)
     assert status != 0
     assert content(fossil, fresh, "note.txt") == "from a folder\n"
@@ -97,7 +97,7 @@ def test_the_owner_of_a_queue_submits_without_a_server(server, writer, fresh, fo
     (queue.base / "tmp" / name).write_bytes(tarball({"by hand.txt": b"by hand\n"}))
     (queue.base / "tmp" / name).rename(queue.base / "data" / name)
     (queue.base / "prequeue" / name).touch()
-    assert outcome(writer, name[:16])["stage"] == "done"
+    assert outcome(writer, name[:16])["state"] == "landed"
     assert content(fossil, fresh, "by hand.txt") == "by hand\n"
     assert "user: writer" in fossil("timeline", "-n", 1, "-W", 0, "-R", fresh)
 
@@ -128,7 +128,7 @@ def test_a_gate_that_cannot_be_executed_stops_the_queue(launch, fresh, fossil, q
     assert re.search(line, server.all_logs())
     places.executable(gate, "#!/bin/sh\nexit 0\n")
     for id_ in ids:
-        assert outcome(writer, id_)["stage"] == "done" and outcome(writer, id_)["put_off"] == 0
+        assert outcome(writer, id_)["state"] == "landed" and outcome(writer, id_)["put_off"] == 0
     assert "stopped" not in writer.get("/queue.json").json
 
 
@@ -145,7 +145,7 @@ def test_the_history_says_why_a_change_set_failed(writer, fresh):
         answer = writer.submit(body)
         assert answer.status == 202
         seen = outcome(writer, answer.json["id"])
-        assert seen["stage"] == "fail" and part in seen["why"], seen["why"]
+        assert seen["state"] == "failed" and part in seen["why"], seen["why"]
     assert repofile.value(fresh, "SELECT count(*) FROM event WHERE type='ci'") == 2
 
 
@@ -158,9 +158,9 @@ def test_a_change_set_that_expands_too_much_fails(launch, server, fresh):
     named = tarball({"a.txt": b"x\n", "b.txt": None, "none.txt": None})
     for body, part in ((bomb, "expand"), (named, "none.txt")):
         seen = outcome(writer, writer.submit(body).json["id"])
-        assert seen["stage"] == "fail" and part in seen["why"], seen["why"]
+        assert seen["state"] == "failed" and part in seen["why"], seen["why"]
     assert repofile.value(fresh, "SELECT count(*) FROM blob") == before
-    assert outcome(writer, writer.submit(tarball({"a.txt": b"good\n"})).json["id"])["stage"] == "done"
+    assert outcome(writer, writer.submit(tarball({"a.txt": b"good\n"})).json["id"])["state"] == "landed"
 
 
 def test_repositories_that_appear_later_have_queues_too(launch, fresh, fossil, tmp_path):
@@ -174,7 +174,7 @@ def test_repositories_that_appear_later_have_queues_too(launch, fresh, fossil, t
     for text in (b"first\n", b"second\n"):
         answer = writer.submit(tarball({"a.txt": text}), queue="/one/queue")
         assert answer.status == 202, answer.body
-        assert outcome(writer, answer.json["id"], "/one/queue")["stage"] == "done"
+        assert outcome(writer, answer.json["id"], "/one/queue")["state"] == "landed"
         assert content(fossil, one, "a.txt").encode() == text
     assert Queue.of(one).names("prequeue") == []
     with contextlib.suppress(FileNotFoundError):
@@ -191,18 +191,18 @@ def test_every_move_is_sent_to_the_courier(start, fresh, fossil, tmp_path):
     server = start(ON, http={}, more=more)
     writer = somebody(server.port, fresh)
     id_ = writer.submit(tarball({"a.txt": b"b\n"})).json["id"]
-    assert outcome(writer, id_)["stage"] == "done"
+    assert outcome(writer, id_)["state"] == "landed"
 
     def told():
         lines = events.read_text().splitlines() if events.exists() else []
         return [json.loads(line)["change_set"] for line in lines]
 
-    wait_until(lambda: any(each["stage"] == "done" for each in told()), "the event of the landing")
+    wait_until(lambda: any(each["state"] == "landed" for each in told()), "the event of the landing")
     assert {each["id"] for each in told()} == {id_}
     # Three daemons report moves. The events of one daemon are in order, but those of different daemons can be mixed.
-    assert sorted((each["from"], each["stage"]) for each in told()) == [
-        ("pending", "run"), ("prequeue", "queue"), ("queue", "pending"), ("run", "done")]
-    assert [each["stage"] for each in told()][-1] == "done"
+    assert sorted((each["from"], each["state"]) for each in told()) == [
+        ("pending", "running"), ("queued", "pending"), ("running", "landed"), ("submitted", "queued")]
+    assert [each["state"] for each in told()][-1] == "landed"
     assert told()[-1]["submitter"] == "writer"
     for line in events.read_text().splitlines():
         event = json.loads(line)

@@ -101,15 +101,17 @@ TEST_CASE("the reason in the history is one line, whatever its text") {
   CHECK(again->history[3].why == std::string(kMaxWhy, 'x'));
 }
 
-TEST_CASE("stages have folders, letters and groups") {
+TEST_CASE("stages have words, folders and letters") {
   for (std::size_t i = 0; i < kStages; ++i) {
     const auto stage = static_cast<Stage>(i);
     CHECK(stage_named(word_of(stage)) == stage);
+    CHECK(stage_of_folder(folder_of(stage)) == stage);
+    if (stage != Stage::kPrequeue) CHECK(stage_with(letter_of(stage)) == stage);
     CHECK(is_over(stage) ==
           (std::string_view("DFTA").find(letter_of(stage)) != std::string_view::npos));
   }
   CHECK_FALSE(stage_named("tmp"));
   CHECK(letter_of(Stage::kRun) == 'X');
-  CHECK(group_of(Stage::kRun) == "in progress");
-  CHECK(group_of(Stage::kPrequeue) == "submitted");
+  CHECK(word_of(Stage::kRun) == "running");
+  CHECK(folder_of(Stage::kRun) == "run");
 }

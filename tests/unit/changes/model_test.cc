@@ -88,7 +88,7 @@ TEST_CASE("a dependent waits until the job has landed") {
   model.put(job_of(1, {"a"}));
   model.put(job_of(2, {"b"}, {1}));
   CHECK(ready(model) == Numbers{1});
-  CHECK(has(why(model, 2), "it depends on 0000000000000001 (queue), which has not landed"));
+  CHECK(has(why(model, 2), "it depends on 0000000000000001 (queued), which has not landed"));
   move(model, 1, Stage::kRun);
   CHECK(has(why(model, 2), "it is running"));
   CHECK(ready(model).empty());
@@ -107,7 +107,7 @@ TEST_CASE("a dependent of a job that did not land can never run") {
   CHECK(numbers_of(model.unknown()) == Numbers{99});
   move(model, 1, Stage::kFail);
   REQUIRE(model.doomed().size() == 2);
-  CHECK(has(why(model, 2), "which did not land and is in fail/"));
+  CHECK(has(why(model, 2), "(failed), which did not land"));
   CHECK(ready(model).empty());
   move(model, 2, Stage::kFail);
   move(model, 3, Stage::kFail);

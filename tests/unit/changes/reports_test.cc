@@ -24,7 +24,7 @@ struct Recorder {
       CHECK(job.history.back().state == letter_of(to));
       CHECK(job.submitter == "ann");
       moves[number_of(job.name.id)].push_back(
-          fmt::format("{}>{}: {}", word_of(from), word_of(to), job.history.back().why));
+          fmt::format("{}>{}: {}", folder_of(from), folder_of(to), job.history.back().why));
     };
   }
   const Moves& of(std::uint64_t number) { return moves[number]; }

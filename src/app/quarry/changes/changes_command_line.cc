@@ -52,8 +52,8 @@ void add_id(CLI::App& queue, const char* name, QueueArguments& arguments) {
 }
 
 void add_looking(CLI::App& queue, Run& run) {
-  auto& status = add_command(queue, run, "status", "Show the number of change sets in each folder",
-                             show_queue);
+  auto& status =
+      add_command(queue, run, "status", "Show the number of change sets in each state", show_queue);
   status.list.limit = 0;
   status.list.is_list = false;
   add_json(queue, "status", status);
@@ -62,9 +62,9 @@ void add_looking(CLI::App& queue, Run& run) {
   add_json(queue, "list", list);
   CLI::App& listing = *queue.get_subcommand("list");
   listing.add_option("--branch", list.list.branch, "List only change sets for this branch");
-  listing.add_option(
-      "--state", list.list.states,
-      "Comma-separated states (such as \"pending,run\") or groups (\"waiting\", \"over\") to list");
+  listing.add_option("--state", list.list.states,
+                     "Comma-separated states (such as \"pending,running\") or groups (\"waiting\", "
+                     "\"over\") to list");
   listing
       .add_option("-n,--limit", list.list.limit,
                   "Maximum number of waiting change sets, and of finished ones")

@@ -61,7 +61,7 @@ class ServerQueue : public QueueAccess {
       }
       for (const json& each : *list) {
         const std::string target = text_in(each, "target");
-        if (text_in(each, "stage") == word_of(changes::Stage::kDone)) {
+        if (text_in(each, "state") == word_of(changes::Stage::kDone)) {
           if (!branch.empty() && target != branch) {
             return fail(ErrorCode::kConflict,
                         "the change sets landed on the branches {} and {}: use one rollback per "

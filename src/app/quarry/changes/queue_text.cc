@@ -5,7 +5,6 @@
 #include <cstdint>
 #include <nlohmann/json.hpp>
 #include <utility>
-#include <vector>
 
 #include "common/table.h"
 #include "quarry/base/escape.h"
@@ -97,15 +96,11 @@ std::string text_in(const json& document, const char* name) {
 
 std::string status_text(const json& queue) {
   const json counts = object_in(queue, "counts");
-  std::vector<std::pair<std::string_view, std::uint64_t>> groups;
-  for (std::size_t i = 0; i < changes::kStages; ++i) {
-    const auto stage = static_cast<changes::Stage>(i);
-    const std::string_view group = group_of(stage);
-    if (groups.empty() || groups.back().first != group) groups.emplace_back(group, 0);
-    groups.back().second += number_in(counts, std::string(word_of(stage)).c_str());
-  }
   std::string text;
-  for (const auto& [group, count] : groups) text += fmt::format("{:<12} {}\n", group, count);
+  for (std::size_t i = 0; i < changes::kStages; ++i) {
+    const std::string state(word_of(static_cast<changes::Stage>(i)));
+    text += fmt::format("{:<12} {}\n", state, number_in(counts, state.c_str()));
+  }
   add(text, "stopped", text_in(queue, "stopped"));
   for (const json& branch : array_in(queue, "frozen")) {
     if (branch.is_string()) add(text, "frozen", branch.get<std::string>());
@@ -146,8 +141,7 @@ std::string change_set_text(const json& change_set) {
     add(text, title, text_in(change_set, name));
   };
   add_member("change set", "id");
-  add(text, "state",
-      fmt::format("{} ({}/)", text_in(change_set, "group"), text_in(change_set, "stage")));
+  add_member("state", "state");
   add(text, "place", place_in(change_set));
   add(text, "latest", latest(change_set));
   add_member("type", "type");

@@ -167,17 +167,17 @@ Result<std::string> tarball_of(const changes::Meta& meta, const std::vector<Chan
   return packed(meta, contents, kMaxTarball);
 }
 
-void print_stage(std::string_view id, const nlohmann::json& change_set) {
+void print_state(std::string_view id, const nlohmann::json& change_set) {
   if (::isatty(STDERR_FILENO) == 0) return;
   const auto place = change_set.find("place");
-  fmt::print(stderr, "quarry: {}: {}{}\n", id, base::printable(text_in(change_set, "stage")),
+  fmt::print(stderr, "quarry: {}: {}{}\n", id, base::printable(text_in(change_set, "state")),
              place != change_set.end() ? ", place " + place->dump() : std::string());
 }
 
 /// Returns why CHANGE_SET is deferred, or "" if it is not.
 std::string deferral_of(const nlohmann::json& change_set) {
   const bool is_deferred = change_set.value("put_off", 0) > 0 &&
-                           text_in(change_set, "stage") == word_of(changes::Stage::kPending);
+                           text_in(change_set, "state") == word_of(changes::Stage::kPending);
   return is_deferred ? base::printable_message(text_in(change_set, "why")) : "";
 }
 
@@ -215,7 +215,7 @@ class WaitingReasons {
 };
 
 /// Polls until the change set ID is finished, at most for MAX_WAIT (0: no limit), and returns it.
-/// Prints the reason of a deferral, other reasons why it waits, and each change of its stage if
+/// Prints the reason of a deferral, other reasons why it waits, and each change of its state if
 /// standard error is a terminal. Errors: permanent errors from CLIENT; kBusy after the time limit or
 /// a signal.
 Result<nlohmann::json> wait_until_over(const QueueClient& client, std::string_view id,
@@ -223,30 +223,30 @@ Result<nlohmann::json> wait_until_over(const QueueClient& client, std::string_vi
   const auto get = [&]() -> Result<nlohmann::json> {
     QUARRY_TRY_ASSIGN(const std::string text, client.get(fmt::format("/{}", id)));
     QUARRY_TRY_ASSIGN(auto document, document_in(text));
-    if (changes::stage_named(text_in(document, "stage"))) return document;
+    if (changes::stage_named(text_in(document, "state"))) return document;
     return fail(ErrorCode::kInvalid,
                 "invalid reply from the server: not the description of a change set");
   };
   using Clock = std::chrono::steady_clock;
   const auto begin = Clock::now();
   auto last_reply = begin;
-  std::string printed_stage, printed_deferral;
+  std::string printed_state, printed_deferral;
   WaitingReasons reasons(client, id);
   milliseconds pause = kFirstPause;
   for (;;) {
     auto change_set = get();
     if (change_set) {
-      const std::string stage = text_in(*change_set, "stage");
-      if (changes::is_over(*changes::stage_named(stage))) return change_set;
+      const std::string state = text_in(*change_set, "state");
+      if (changes::is_over(*changes::stage_named(state))) return change_set;
       last_reply = Clock::now();
-      if (printed_stage != stage) print_stage(id, *change_set);
-      printed_stage = stage;
+      if (printed_state != state) print_state(id, *change_set);
+      printed_state = state;
       const std::string deferral = deferral_of(*change_set);
       if (!deferral.empty() && printed_deferral != deferral) {
         fmt::print(stderr, "quarry: {} is deferred: {}\n", id, deferral);
         printed_deferral = deferral;
       }
-      const bool waits = stage != word_of(changes::Stage::kRun);
+      const bool waits = state != word_of(changes::Stage::kRun);
       if (waits && deferral.empty()) reasons.print();
     } else if (!transport::may_pass(change_set.error()) || Clock::now() - last_reply > kRetryTime) {
       return change_set;
@@ -268,11 +268,11 @@ int print_outcome(std::string_view id, const nlohmann::json& change_set) {
   const auto printable = [&](const char* name) {
     return base::printable_message(text_in(change_set, name), 2'000);
   };
-  if (text_in(change_set, "stage") == changes::word_of(changes::Stage::kDone)) {
+  if (text_in(change_set, "state") == changes::word_of(changes::Stage::kDone)) {
     fmt::print("{} landed as {}\n", id, printable("landed"));
     return kDone;
   }
-  return failed({.message = fmt::format("{} {}: {}", id, printable("group"), printable("why"))});
+  return failed({.message = fmt::format("{} {}: {}", id, printable("state"), printable("why"))});
 }
 
 Result<int> submit(const SubmitArguments& arguments) {

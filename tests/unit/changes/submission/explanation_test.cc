@@ -69,7 +69,7 @@ TEST_CASE("a sentence explains why a change set is waiting") {
   CHECK(has(why(queue, first), "frozen"));
   const ChangeSetName failed = at("b1", 3);
   queue.put(failed, Stage::kFail, "a conflict in a");
-  CHECK(has(why(queue, failed), "fail/: a conflict in a"));
+  CHECK(has(why(queue, failed), "failed: a conflict in a"));
   CHECK_FALSE(why_waits(queue.directories, {}, named("ff").id, kNow));
 }
 
@@ -172,7 +172,7 @@ TEST_CASE("a change set has no expected time while anything ahead of it is stopp
     CHECK(has(view.jobs[i].remark, "it is held by ann: not now"));
   }
   CHECK(has(view.jobs[1].remark, "waiting for a200000000000000 (DC)"));
-  CHECK(has(view.jobs[2].remark, "it depends on a300000000000000 (queue)"));
+  CHECK(has(view.jobs[2].remark, "it depends on a300000000000000 (queued)"));
   CHECK(view.jobs[3].expected);
   CHECK(view.jobs[3].remark.empty());
   CHECK_FALSE(view.jobs[4].expected);

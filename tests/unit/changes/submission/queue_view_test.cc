@@ -119,7 +119,7 @@ TEST_CASE("page after page shows each job once, in order, and says whether there
   CHECK(last->more_over == "");
 }
 
-TEST_CASE("the view can be limited to some folders, and all jobs are counted") {
+TEST_CASE("the view can be limited to some states, and all jobs are counted") {
   Queue queue;
   queue.put(named("a1"), Stage::kStaging);
   queue.put(named("a2", MoveType::kDevelopment, later(1)), Stage::kPending);
@@ -137,12 +137,12 @@ TEST_CASE("the view can be limited to some folders, and all jobs are counted") {
     return ids_of(*view);
   };
   CHECK(ids("pending") == std::vector<std::string>{"a2"});
-  CHECK(ids("fail,staging") == std::vector<std::string>{"a1", "b2"});
+  CHECK(ids("failed,staged") == std::vector<std::string>{"a1", "b2"});
   CHECK(ids("waiting") == std::vector<std::string>{"a1", "a2"});
   CHECK(ids("over").size() == 2);
-  CHECK(ids("run").empty());
+  CHECK(ids("running").empty());
   CHECK(ids("").size() == 4);
-  for (const char* wrong : {"ctrl", "done,", ",", "DONE", "done fail"})
+  for (const char* wrong : {"ctrl", "done", "landed,", ",", "LANDED", "landed failed"})
     CHECK_FALSE(stages_named(wrong));
 }
 
@@ -260,12 +260,12 @@ TEST_CASE("the JSON of a queue and of its change sets") {
   REQUIRE(view);
   const auto document = nlohmann::json::parse(json_of(*view, "\"repository\":\"x\","));
   CHECK(document["repository"] == "x");
-  CHECK(document["counts"]["queue"] == 1);
-  CHECK(document["counts"]["fail"] == 1);
+  CHECK(document["counts"]["queued"] == 1);
+  CHECK(document["counts"]["failed"] == 1);
   CHECK(document["next"].empty());
   REQUIRE(document["jobs"].size() == 2);
   CHECK(document["jobs"][0]["id"] == named("a1").id.str());
-  CHECK(document["jobs"][0]["stage"] == "queue");
+  CHECK(document["jobs"][0]["state"] == "queued");
   CHECK(document["jobs"][0]["comment"] == "The first line");
   CHECK(document["jobs"][1]["why"] == "a \"reason\"\\ with <marks>");
   REQUIRE(ChangeLog(queue.directories).say(named("b1").id, "a conflict\nin two lines"));

@@ -340,7 +340,7 @@ TEST_CASE("a page of the queue links to the next one with the same query") {
   for (int i = 0; i < 3; ++i) world.queued(world.submit());
   const QueueReply first = world.ask({.target = "/x/queue.json?limit=2&branch=trunk"});
   REQUIRE(first.status == 200);
-  CHECK(has(first, "\"queue\":3"));
+  CHECK(has(first, "\"queued\":3"));
   const std::string next = "\"next\":{\"waiting\":\"";
   REQUIRE(has(first, next));
   const std::size_t at = first.body.find(next) + next.size();
@@ -353,7 +353,7 @@ TEST_CASE("a page of the queue links to the next one with the same query") {
   const QueueReply page = world.ask({.target = "/x/queue?limit=2&branch=trunk&state=waiting"});
   CHECK(has(page, "<a href=\"queue?limit=2&amp;branch=trunk&amp;state=waiting&amp;after=" + after +
                       "\">More</a>"));
-  CHECK(has(page, "<a href=\"queue?limit=2&amp;branch=trunk&amp;state=queue\">3 queued</a>"));
+  CHECK(has(page, "<a href=\"queue?limit=2&amp;branch=trunk&amp;state=queued\">3 queued</a>"));
   CHECK_FALSE(has(world.ask({.target = "/x/queue"}), ">More<"));
   // Text in a query must not be interpreted as markup.
   CHECK(
