@@ -32,6 +32,8 @@ std::optional<JobView> view_at(const Directories& directories, const JobLocation
   auto job = directories.read(location.stage, location.name);
   if (job) {
     view.job = std::move(*job);
+    // A hold ends with the job, but stays in its file in case the job is retried.
+    if (is_over(location.stage)) view.job.held.clear();
     if (location.stage == Stage::kRun) {
       const auto log = ChangeLog(directories).read(location.name.id);
       view.began = log ? log->began : std::nullopt;

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "quarry/changes/actions.h"
 #include "quarry/changes/change_log.h"
 #include "quarry/changes/daemon_notes.h"
 #include "world.h"
@@ -144,6 +145,17 @@ TEST_CASE("the view can be limited to some states, and all jobs are counted") {
   CHECK(ids("").size() == 4);
   for (const char* wrong : {"ctrl", "done", "landed,", ",", "LANDED", "landed failed"})
     CHECK_FALSE(stages_named(wrong));
+}
+
+TEST_CASE("a job that is over is not held") {
+  Queue queue;
+  queue.put(named("a1"));
+  for (const Action action : {Action::kHold, Action::kAbandon, Action::kRetry}) {
+    REQUIRE(act(queue.directories, named("a1").id, {action, "eve", ""}, kNow, {}));
+    const auto view = view_queue(queue.directories, {});
+    REQUIRE(view);
+    CHECK(view->jobs[0].job.held == (action == Action::kAbandon ? "" : "eve"));
+  }
 }
 
 TEST_CASE("a bookmark is read as written, and anything else is rejected") {
