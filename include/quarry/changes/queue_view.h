@@ -34,10 +34,11 @@ struct JobView {
   bool is_new = false;
   /// Position among the waiting jobs, counted from 1; 0 if it is not waiting.
   std::uint64_t place = 0;
-  /// Beginning of the execution, if the job is running. The job file does not contain this time.
+  /// Beginning of the execution, if the job is running.
   std::optional<base::UnixMillis> began;
   /// Estimated time until the job is done, if it is not delayed.
   std::optional<std::chrono::milliseconds> expected;
+  bool is_late = false;  // it is running, and takes longer than usual
   /// A sentence that says what the job waits for, or why it cannot be read.
   std::string remark;
   /// Output of the job's execution: conflicts, or the output of a gate. Set only by view_job().

@@ -117,6 +117,33 @@ std::string why_halted(const Directories& directories, bool is_rollback) {
                  : "";
 }
 
+/// Subtracts the time for which a running job has been running from its expected time. If it takes
+/// longer than usual, jobs that wait for it do not have an expected time. If all running jobs do, no
+/// job has one.
+void subtract_running_time(QueueView& view, const Model& model, base::UnixMillis now) {
+  std::set<ChangeSetId> late;
+  std::size_t running = 0, late_running = 0;
+  const auto is_late = [&](const ChangeSetId& id) { return late.contains(id); };
+  for (JobView& each : view.jobs) {
+    if (is_over(each.stage) || !each.expected) continue;
+    const ChangeSetId& id = each.job.name.id;
+    bool is_unknown = running > 0 && late_running == running;
+    if (each.began) {
+      ++running;
+      *each.expected -=
+          std::chrono::milliseconds(std::max<std::int64_t>(now.value - each.began->value, 0));
+      is_unknown = each.is_late = each.expected->count() <= 0;
+      late_running += each.is_late ? 1 : 0;
+    } else if (!is_unknown) {
+      is_unknown = std::ranges::any_of(model.precursors_of(id), is_late) ||
+                   std::ranges::any_of(each.job.meta.dependencies, is_late);
+    }
+    if (!is_unknown) continue;
+    each.expected.reset();
+    late.insert(id);
+  }
+}
+
 }  // namespace
 
 Result<std::string> why_waits(const Directories& directories, const Rules& rules,
@@ -169,6 +196,7 @@ Result<void> explain(QueueView& view, const Directories& directories, const Rule
     each.remark = reason != stopped.end() ? reason->second : model.why_not(id, now);
     each.remark = one_line(each.remark.empty() ? halt : each.remark, kMaxWhy);
   }
+  subtract_running_time(view, model, now);
   return {};
 }
 

@@ -36,7 +36,8 @@ std::optional<JobView> view_at(const Directories& directories, const JobLocation
     if (is_over(location.stage)) view.job.held.clear();
     if (location.stage == Stage::kRun) {
       const auto log = ChangeLog(directories).read(location.name.id);
-      view.began = log ? log->began : std::nullopt;
+      // Without a log, use the time at which the job was ready.
+      view.began = log && log->began ? *log->began : view.job.ended();
     }
     return view;
   }
@@ -281,7 +282,8 @@ Result<QueueView> view_queue(const Directories& directories, const ViewOptions& 
   view.waiting.resize(view.jobs.empty() ? 0 : view.jobs.back().place);
   if (const auto mean = mean_time(directories, done.take())) {
     for (JobView& each : view.jobs) {
-      each.expected = *mean * static_cast<std::int64_t>(each.place);
+      const std::uint64_t executions = each.stage == Stage::kRun ? 1 : each.place;
+      each.expected = *mean * static_cast<std::int64_t>(executions);
     }
   }
   std::vector<Listed> listed;

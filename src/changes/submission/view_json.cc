@@ -63,7 +63,9 @@ Json document_of(const JobView& view, bool whole) {
   if (job.rolled_back) json["taken_back_by"] = job.rolled_back->by.str();
   if (view.is_new) json["is_new"] = true;
   if (view.place > 0) json["place"] = view.place;
+  if (view.began) json["began"] = base::iso_millis(*view.began) + "Z";
   if (view.expected) json["expected_ms"] = view.expected->count();
+  if (view.is_late) json["is_late"] = true;
   json["why"] = !job.history.empty() ? job.history.back().why
                 : view.is_new        ? std::string(kNotChecked)
                                      : view.remark;

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cctype>
 #include <chrono>
 #include <utility>
 
@@ -39,26 +40,10 @@ std::string in_words(std::chrono::milliseconds time) {
   return seconds < 120 ? fmt::format("{} s", seconds) : fmt::format("{} min", seconds / 60);
 }
 
-/// Returns the start time of a running job or, if the log does not contain the start, the time at
-/// which the job was ready.
-base::UnixMillis beginning_of(const JobView& view) {
-  return view.began.value_or(view.job.ended());
-}
-
-/// Returns the time for which a running job has been running.
-std::chrono::milliseconds running_time(const JobView& view, const PageContext& context) {
-  return std::chrono::milliseconds(
-      std::max<std::int64_t>(context.now.value - beginning_of(view).value, 0));
-}
-
-/// Returns when the job in VIEW is expected to land, as text, or "" if unknown.
-std::string expected_text(const JobView& view, const PageContext& context) {
+/// Returns a sentence that says when a job lands, or "".
+std::string expected_text(const JobView& view) {
   if (changes::is_over(view.stage)) return {};
-  if (view.stage == Stage::kRun && view.expected) {
-    const auto left = *view.expected - running_time(view, context);
-    if (left.count() <= 0) return "takes longer than usual";
-    return fmt::format("expected to land in about {}", in_words(left));
-  }
+  if (view.is_late) return "takes longer than usual";
   return view.expected ? fmt::format("expected to land in about {}", in_words(*view.expected))
                        : "no estimate";
 }
@@ -96,6 +81,22 @@ void add_link(Markup& page, std::string_view base, const changes::ChangeSetId& i
   page.text(id.str().substr(0, 8)).raw("</code></a>");
 }
 
+/// Adds TEXT, with links instead of the ids of change sets.
+void add_reason(Markup& page, std::string_view text, std::string_view base) {
+  const auto is_alnum = [](char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0; };
+  while (!text.empty()) {
+    const auto end =
+        std::ranges::find_if(text, [&](char c) { return is_alnum(c) != is_alnum(text.front()); });
+    const auto part = text.substr(0, static_cast<std::size_t>(end - text.begin()));
+    text.remove_prefix(part.size());
+    if (const auto id = changes::ChangeSetId::parse(part)) {
+      add_link(page, base, *id);
+    } else {
+      page.text(part);
+    }
+  }
+}
+
 /// Adds the check-in NAME, with a link to its page if fossil's pages exist. NAME can also be the
 /// name of a branch.
 void add_check_in(Markup& page, const PageContext& context, std::string_view name) {
@@ -123,9 +124,10 @@ void add_state(Markup& page, const JobView& view, std::string_view base) {
 }
 
 void add_running_time(Markup& page, const JobView& view, const PageContext& context) {
-  if (view.stage != Stage::kRun) return;
-  page.text(fmt::format("for {}, since ", in_words(running_time(view, context))));
-  add_time(page, beginning_of(view));
+  if (!view.began) return;
+  const std::int64_t time = std::max<std::int64_t>(context.now.value - view.began->value, 0);
+  page.text(fmt::format("for {}, since ", in_words(std::chrono::milliseconds(time))));
+  add_time(page, *view.began);
 }
 
 void add_item(Markup& page, const JobView& view, const PageContext& context) {
@@ -134,7 +136,7 @@ void add_item(Markup& page, const JobView& view, const PageContext& context) {
   page.raw("<li><div><h3><a href=\"").text(base).raw("/").text(job.name.id.str()).raw("\">");
   page.text(title_of(job)).raw("</a></h3>\n<p>");
   add_state(page, view, base);
-  page.raw(" ").text(reason_of(view));
+  add_reason(page.raw(" "), reason_of(view), base);
   if (job.landed && view.stage == Stage::kDone) {
     page.raw(" as check-in ");
     add_check_in(page, context, job.landed->str());
@@ -152,7 +154,7 @@ void add_item(Markup& page, const JobView& view, const PageContext& context) {
   } else {
     if (view.place > 0 && view.stage != Stage::kRun)
       page.text(fmt::format("place {}, ", view.place));
-    page.text(expected_text(view, context));
+    page.text(expected_text(view));
     if (view.stage != Stage::kRun) {
       page.raw("<br><span class=\"dim\">submitted ");
       add_time(page, changes::time_of_tai64n(job.name.tai));
@@ -221,7 +223,7 @@ void add_facts(Markup& page, const JobView& view, const PageContext& context) {
   const std::string base = context.queue();
   page.raw("<table>\n");
   add_fact(page, "Place", view.place > 0 ? std::to_string(view.place) : std::string());
-  add_fact(page, "Landing", expected_text(view, context));
+  add_fact(page, "Landing", expected_text(view));
   add_fact(page, "Type", name_of(job.name.type));
   add_fact(page, "Branch", job.meta.target);
   add_fact(page, "From", job.submitter);
@@ -305,7 +307,7 @@ std::string change_set_page(const JobView& view, const PageContext& context,
   Markup page;
   page.raw("<h1>").text(title).raw("</h1>\n<p class=\"lead\">");
   add_state(page, view, base);
-  page.raw(" ").text(reason_of(view));
+  add_reason(page.raw(" "), reason_of(view), base);
   add_running_time(page, view, context);
   page.raw("</p>\n");
   if (job.meta.comment != title) page.raw("<pre>").text(job.meta.comment).raw("</pre>\n");
@@ -331,7 +333,8 @@ std::string change_set_page(const JobView& view, const PageContext& context,
   for (const changes::HistoryLine& line : job.history) {
     page.raw("<li><p>");
     add_pill(page, changes::word_of(changes::stage_with(line.state)));
-    page.raw(" ").text(line.why).raw("</p>");
+    add_reason(page.raw(" "), line.why, base);
+    page.raw("</p>");
     add_time(page, line.time);
     page.raw("</li>\n");
   }

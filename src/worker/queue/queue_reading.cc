@@ -88,6 +88,7 @@ Result<void> QueueAnswer::put_expected(changes::JobView& view, base::UnixMillis 
   if (found == queue.jobs.end()) return {};
   view.place = found->place;
   view.expected = found->expected;
+  view.is_late = found->is_late;
   return {};
 }
 

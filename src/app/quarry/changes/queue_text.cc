@@ -51,6 +51,10 @@ std::string place_in(const json& change_set) {
 std::string latest(const json& change_set) {
   if (const std::string remark = text_in(change_set, "remark"); !remark.empty()) return remark;
   if (change_set.contains("is_new")) return "not checked yet";
+  if (const std::string began = time_in(change_set, "began"); !began.empty()) {
+    const char* const late = change_set.contains("is_late") ? ", takes longer than usual" : "";
+    return fmt::format("since {}{}", began, late);
+  }
   if (const std::string held = text_in(change_set, "held"); !held.empty()) return "held by " + held;
   return text_in(change_set, "why");
 }

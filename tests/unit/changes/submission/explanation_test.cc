@@ -203,6 +203,30 @@ TEST_CASE("a change set has no expected time while one ahead of it is deferred")
   CHECK(has(why(queue, behind), "it is deferred until"));
 }
 
+TEST_CASE("a change set has no expected time while one ahead of it takes longer than usual") {
+  Queue queue;
+  const ChangeSetName late = at("a1", 1), quick = at("a2", 2), behind = at("a3", 3),
+                      next = at("a4", 4);
+  const auto change_b = [](Job& job) { job.meta.files = {"b"}; };
+  queue.put(late, Stage::kRun);
+  queue.put(quick, Stage::kRun);
+  put(queue, quick, change_b, Stage::kRun);
+  queue.put(behind);
+  queue.put(next);
+  put(queue, next, change_b);
+  auto view = view_queue(queue.directories, {});
+  REQUIRE(view);
+  for (JobView& each : view->jobs) each.expected = std::chrono::seconds(10);
+  view->jobs[0].expected = std::chrono::seconds(1);
+  REQUIRE(explain(*view, queue.directories, {}, {}, {kNow.value + 2'000}));
+  CHECK(view->jobs[0].is_late);
+  CHECK(view->jobs[1].expected == std::chrono::seconds(8));
+  CHECK_FALSE(view->jobs[2].expected);
+  CHECK(view->jobs[3].expected == std::chrono::seconds(10));
+  REQUIRE(explain(*view, queue.directories, {}, {}, {kNow.value + 20'000}));
+  CHECK_FALSE(view->jobs[3].expected);
+}
+
 TEST_CASE("a stopped queue is the reason why a change set waits") {
   Queue queue;
   const ChangeSetName first = at("a1", 1), second = at("a2", 2);
