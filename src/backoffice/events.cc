@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <array>
 #include <iterator>
+#include <ranges>
 #include <utility>
 
 #include "event_batch.h"
@@ -205,20 +206,21 @@ Result<std::optional<ArrivalMark>> read_mark(repository::Repository& repository)
   return parse_arrival_mark(repository.settings().get(kMarkRow));
 }
 
-/// Adds to the last request in BATCH the deferred artifacts that arrived before MARK from the same
-/// client. Usually, this request has completed these artifacts: clients send a large push in
+/// Adds to the last whole request in BATCH the deferred artifacts that arrived before MARK from the
+/// same client. Usually, this request has completed these artifacts: clients send a large push in
 /// several requests, in no particular order. Returns the added artifacts.
 Result<ReadyArrivals> add_completed(repository::Repository& repository, const ArrivalMark& mark,
                                     ArrivalBatch& batch) {
   ReadyArrivals added;
-  if (!batch.is_at_end || batch.received.empty()) return added;
-  repository::Received& last = batch.received.back();
-  if (last.pushed.empty()) return added;
+  const auto backwards = std::views::reverse(batch.received);
+  const auto last =
+      std::ranges::find_if(backwards, [](const auto& each) { return !each.pushed.empty(); });
+  if (last == backwards.end()) return added;
   QUARRY_TRY_ASSIGN(const auto ready, Arrivals(repository).ready(mark, kMaxCompleted));
   for (const repository::Received& each : ready.received) {
-    if (each.login != last.login || each.address != last.address) continue;
-    std::ranges::copy(each.artifacts, std::back_inserter(last.artifacts));
-    std::ranges::copy(each.pushed, std::back_inserter(last.pushed));
+    if (each.login != last->login || each.address != last->address) continue;
+    std::ranges::copy(each.artifacts, std::back_inserter(last->artifacts));
+    std::ranges::copy(each.pushed, std::back_inserter(last->pushed));
     std::ranges::copy(each.pushed, std::back_inserter(added.finished));
   }
   return added;

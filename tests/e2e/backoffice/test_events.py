@@ -221,6 +221,19 @@ def test_a_check_in_is_published_once_its_baseline_has_arrived(published, fresh)
     assert len(by_type(published(), "artifact.check-in")) == 2, "once"
 
 
+def test_a_check_in_is_a_part_of_the_push_that_completes_it(published, fresh):
+    """After the push, more artifacts arrive than one step examines, and none of them can be reported."""
+    content = b"some content\n"
+    baseline = artifacts.manifest("the baseline", "2026-01-01T00:00:00", "ann", {"a.txt": content})
+    mail.store(fresh, artifacts.manifest("on it", "2026-01-02T00:00:00", "ann", {}, baseline=wire.sha3(baseline)))
+    assert pushes(published()) == []
+    mail.store(fresh, baseline, content)
+    mail.store(fresh, *[artifacts.manifest(f"{number} without a baseline", "2026-01-03T00:00:00", "ann", {}, baseline="0" * 64)
+                        for number in range(600)])
+    push, = pushes(published())
+    assert (push["check_ins"], push["artifacts"]) == (2, 3)
+
+
 def test_a_moderated_page_is_published_when_approved(published, fresh):
     name, = mail.store(fresh, documents.wiki_page("A page", "2026-01-01T00:00:00", "text"))
     mail.hold_back(fresh, name)
