@@ -58,8 +58,8 @@ class RefusalTally {
 
 using RefusalTallies = std::vector<std::shared_ptr<const RefusalTally>>;
 
-/// Limits on the refusals of a pool's workers, of one tally, and of all sources together in the
-/// result of recent_refusals().
+/// Maximum numbers of refusals that recent_refusals() returns: those of a pool's workers, those in
+/// one tally, and all together.
 inline constexpr std::size_t kMaxRecentOfWorkers = 8;
 inline constexpr std::size_t kMaxRecentOfTally = 3;
 inline constexpr std::size_t kMaxRecentRefusals = kMaxRecentOfWorkers + 2 * kMaxRecentOfTally;

@@ -34,7 +34,8 @@ struct HandOverOptions {
   /// Maximum number of concurrent connections; further clients wait to be accepted.
   std::size_t max_clients = 64;
   /// Maximum number of bytes of all partly received requests together. The limit must be more than
-  /// kMaxHandOver. The server stops reading from a client while its request would exceed the limit.
+  /// kMaxHandOver. While reading more of a client's request would exceed the limit, the server does
+  /// not read from this client.
   std::size_t max_request_bytes = 4 * kMaxHandOver;
   /// Timeout for reading a request, for sending an answer, and for an idle connection.
   milliseconds time_out{10000};

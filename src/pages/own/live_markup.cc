@@ -17,7 +17,7 @@ constexpr Template kPool(R"(<h1>Pool <span id="pool">…</span></h1>
 <p><b id="rate">–</b> requests per second</p>
 <p><b id="in">–</b> received by syncs per second</p>
 <p><b id="out">–</b> sent by syncs per second</p>
-<p><b id="active">–</b> children at work</p>
+<p><b id="active">–</b> active children</p>
 <p><b id="queue">–</b> in the listen queue</p>
 <p><b id="refused">–</b> refused in the last <span id="minutes">–</span></p>
 </div>

@@ -177,7 +177,7 @@ json totals_of(const PoolSnapshot& snapshot, const Figures* pages) {
                  {"requests refused", counted.refusals},
                  {"slow requests", state.slow_requests},
                  {"maximum listen queue", state.max_listen_queue},
-                 {"most children at work", state.max_active},
+                 {"maximum active children", state.max_active},
                  {"times pm.max_children was reached", state.max_children_reached},
                  {"backoffice runs", state.backoffice_runs},
                  {"backoffice runs failed", state.backoffice_failures},

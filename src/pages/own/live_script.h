@@ -172,7 +172,7 @@ const showRest = now => {
 const show = now => {
   remember(seen, now);
   const requests = rates(seen, each => each.served), into = rates(seen, each => each.in), out = rates(seen, each => each.out);
-  document.title = `${now.pool}: ${now.active} of ${now.children} at work`;
+  document.title = `${now.pool}: ${now.active} of ${now.children} active`;
   put("pool", now.pool);
   put("rate", count(end(requests)));
   put("in", bytes(end(into)));
@@ -218,7 +218,7 @@ const showPool = now => {
   one.figures.replaceChildren();
   for (const [figure, words] of [[count(end(requests)), "requests per second"],
     [bytes(of(each => each.in)), "received by syncs per second"], [bytes(of(each => each.out)), "sent by syncs per second"],
-    [`${now.active} of ${now.children}`, "children at work"],
+    [`${now.active} of ${now.children}`, "active children"],
     [now.queue === null ? "unknown" : `${now.queue} of ${now.backlog}`, "in the listen queue"],
     [count(now.refusals - one.seen[0].refusals), `refused in the last ${length(now.now - one.seen[0].now)}`],
     [now.generation, "generation" + (now.old ? `, with ${now.old} children of previous ones` : "")],
@@ -254,7 +254,7 @@ const show = now => {
     if (now.pools.every(each => each.pool !== name)) { one.part.remove(); pools.delete(name); }
   }
   const sum = of => now.pools.reduce((sum, each) => sum + of(each), 0);
-  document.title = `All pools: ${sum(each => each.active)} of ${sum(each => each.children)} at work`;
+  document.title = `All pools: ${sum(each => each.active)} of ${sum(each => each.children)} active`;
   put("pools-more", now.more ? `and ${now.more} more pools` : now.pools.length ? "" : "The master has not reported any pool yet.");
   showTimes(seen[0], now);
   showRefusals(now.refused, true);

@@ -14,7 +14,7 @@ constexpr std::chrono::seconds kLightDelay{1};
 // second.
 constexpr milliseconds kFirstPollDelay{2};
 constexpr milliseconds kMaxPollDelay{64};
-// After this time without progress, the other process might be blocked.
+// If the other process makes no progress for this time, it is considered blocked.
 constexpr milliseconds kStuck{1000};
 
 }  // namespace

@@ -211,7 +211,7 @@ def test_a_peer_that_was_down_catches_up(world):
     for place in (ours, theirs):
         place.wait_for(*made)
     seen = world.wait_for_status(ours, "there", lambda seen: seen["failures"] == 0, "success")
-    assert seen["condition"] in ("in step", "syncing") and not seen["error"] and seen["last_failure"]
+    assert seen["condition"] in ("in sync", "syncing") and not seen["error"] and seen["last_failure"]
     log = ours.daemon.log()
     assert "retrying in" in log and "synced again after" in log
     world.check_all()
@@ -222,7 +222,7 @@ def test_a_restart_keeps_the_state(world):
     world.serve(theirs)
     words = {"interval": "1h", "retry.delay": "1h", "retry.max_delay": "1h"}
     world.serve(ours, world.peer("there", theirs, **words))
-    before = world.wait_for_status(ours, "there", lambda seen: seen["condition"] == "in step", "a sync")
+    before = world.wait_for_status(ours, "there", lambda seen: seen["condition"] == "in sync", "a sync")
     ours.daemon.stop()
     world.serve(ours, world.peer("there", theirs, **words))
     # Content added while the server was down is sent when the server starts.
@@ -240,7 +240,7 @@ def test_a_sync_without_news_writes_nothing(world):
     world.serve(ours, world.peer("there", theirs))
     made = world.push(ours)
     theirs.wait_for(made)
-    world.wait_for_status(theirs, "ours", lambda seen: seen["condition"] == "in step", "a sync")
+    world.wait_for_status(theirs, "ours", lambda seen: seen["condition"] == "in sync", "a sync")
     tries = set()
 
     def several() -> bool:
@@ -364,7 +364,7 @@ def test_repositories_of_a_folder_have_their_own_peers(world, start, fossil):
     wait_until(lambda: process.port_answers(daemon.port), "the HTTP front")
     one.daemon = two.daemon = daemon
     for name in ("a", "b"):
-        world.wait_for_status(one, name, lambda seen: seen["condition"] == "in step", "a sync")
+        world.wait_for_status(one, name, lambda seen: seen["condition"] == "in sync", "a sync")
     clone = fossil.clone(f"http://peer:pen@127.0.0.1:{daemon.port}/deep/two", world.folder / "client.fossil")
     made = world.commit_in(clone)
     fossil("push", "-R", clone)
@@ -515,7 +515,7 @@ def test_a_missing_repository_is_reported_and_delays_no_other(world, start):
     world.serve(far)
     one.daemon = start({"repository": None, "repositories": folder},
                        more=world.peer("a", far, repository="one") + world.peer("b", far, repository="two"))
-    world.wait_for_status(one, "a", lambda seen: seen["condition"] == "in step", "a sync")
+    world.wait_for_status(one, "a", lambda seen: seen["condition"] == "in sync", "a sync")
     one.daemon.wait_for_log("two.fossil")
     assert world.status(one, "b")["condition"] == "unknown"
 
@@ -524,7 +524,7 @@ def test_status_of_configured_and_of_recorded_peers(world):
     ours, theirs = world.place("ours"), world.place("theirs")
     world.serve(theirs)
     world.serve(ours, world.peer("there", theirs) + world.peer("away", f"http://127.0.0.1:{free_port()}/"))
-    world.wait_for_status(ours, "there", lambda seen: seen["condition"] == "in step", "a sync")
+    world.wait_for_status(ours, "there", lambda seen: seen["condition"] == "in sync", "a sync")
     world.wait_for_status(ours, "away", lambda seen: seen["failures"] >= 1, "a failure")
     table = run_quarry("peer", "status", "--config", ours.daemon.config).stdout.splitlines()
     assert table[0].split()[:2] == ["PEER", "REPOSITORY"] and len(table) == 3
@@ -567,7 +567,7 @@ def test_a_reload_changes_peers(world):
         text = daemon.config.read_text()
         daemon.config.write_text(text[:text.index("[peer")] + world.peer("there", theirs))
         daemon.main.send(signal.SIGUSR2)
-        seen = world.wait_for_status(ours, "there", lambda seen: seen["condition"] == "in step", "a sync")
+        seen = world.wait_for_status(ours, "there", lambda seen: seen["condition"] == "in sync", "a sync")
         assert seen["url"] == theirs.url and not process.exists(before)
         theirs.wait_for(world.push(ours))
         daemon.config.write_text(text[:text.index("[peer")])

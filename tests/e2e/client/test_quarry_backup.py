@@ -364,8 +364,8 @@ def has_open(pid: int, folder: Path) -> bool:
 @pytest.mark.parametrize("end", [signal.SIGINT, signal.SIGKILL])
 @pytest.mark.parametrize("words", ["verify {0}", "backup {0} {1}/backup", "restore {0} {1}/restored"])
 def test_an_interrupted_verification_leaves_no_files(generated, backups, tmp_path, words, end):
-    """The verification creates a temporary copy. Only a killed backup leaves its own file, which the next backup
-    removes."""
+    """The verification creates a temporary copy. A backup leaves its temporary file only if it is killed; the next
+    backup then removes that file."""
     temporary = tmp_path / "temporary"
     temporary.mkdir()
     running = subprocess.Popen([places.program("quarry"), *words.format(generated, backups).split()], stdout=subprocess.DEVNULL,

@@ -39,7 +39,7 @@ struct Shown {
     if (!trouble.empty()) return "unknown";
     if (is_running()) return "syncing";
     if (state.failures > 0) return "failing";
-    return state.succeeded > 0 ? "in step" : "new";
+    return state.succeeded > 0 ? "in sync" : "new";
   }
 };
 
