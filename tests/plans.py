@@ -37,8 +37,8 @@ ASKED = {
     "LEFT JOIN blob AS s ON s.rid=d.srcid WHERE b.rid>=?1": "a clone, which otherwise looks up row by row",
 }
 
-# Statements that are allowed to scan a table, and the reason. A key is a part of the statement's text, or its whole
-# text after "= ". "rebuild" means that the statement processes the whole history by design.
+# Statements that are allowed to scan a table, and the reason. A key is a part of the statement; after "= ", a key is
+# the whole statement. "rebuild" means that the statement processes the whole history by design.
 WALKS = {
     "FROM sqlite_schema": "as many rows as tables and indexes",
     "FROM shun LIMIT 1": "one row",

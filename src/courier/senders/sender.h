@@ -28,7 +28,7 @@ struct DeliveryResult {
   std::string response = {};  // the beginning of the response
 };
 
-/// Returns the record of a delivery of MESSAGE, which has begun at BEGIN and ended now.
+/// Returns the record of a delivery of MESSAGE that began at BEGIN and has just ended.
 Delivery record_of(const spool::StreamedMessage& message, std::string_view type,
                    const DeliveryResult& result, std::chrono::steady_clock::time_point begin);
 

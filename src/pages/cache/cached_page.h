@@ -33,8 +33,8 @@ class CachedPage {
   static std::shared_ptr<const CachedPage> make(http::ReplyHeader header, std::string_view body);
   /// Returns false if HEADER alone shows that the reply cannot be shared.
   static bool is_cacheable(const http::ReplyHeader& header);
-  /// Returns whether HEADER depends on the client: it sets a cookie, such as the proof that the
-  /// client is not a robot.
+  /// Returns whether HEADER is specific to one client, that is, whether it sets a cookie. For
+  /// example, a cookie proves that the client is not a robot.
   static bool is_personal(const http::ReplyHeader& header);
 
   struct ReplyOptions {

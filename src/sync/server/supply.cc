@@ -154,7 +154,7 @@ Result<void> Supply::send_stored(const StoredArtifact& stored, bool compressed) 
     const std::size_t before = writer_.size();
     QUARRY_TRY(stored.append_to(writer_.payload()));
     if (writer_.size() - before != static_cast<std::size_t>(stored.stored_size)) {
-      return fail(ErrorCode::kCorrupt, "an artifact changed its size while it was read");
+      return fail(ErrorCode::kCorrupt, "an artifact changed size while it was read");
     }
     writer_.end_cfile();
     return {};

@@ -196,8 +196,8 @@ def test_a_browser_shows_all_pools(start, fresh, tmp_path, fossil):
         process.wait_until(lambda: ("www", "worker", 415) in refusals(document(two.port)), "the refusal")
         shown = chromium.show(f"http://127.0.0.1:{two.port}{ALL}", tmp_path, milliseconds=10_000)
     assert shown.console == []
-    assert re.search(r"<h2>www</h2>.*of 1</b>children at work", shown.dom, re.DOTALL)
-    assert re.search(r"<h2>other</h2>.*0 of 3</b>children at work", shown.dom, re.DOTALL) and "3 idle" in shown.dom
+    assert re.search(r"<h2>www</h2>.*of 1</b>active children", shown.dom, re.DOTALL)
+    assert re.search(r"<h2>other</h2>.*0 of 3</b>active children", shown.dom, re.DOTALL) and "3 idle" in shown.dom
     assert re.search(r"<h2>www</h2>.*Change sets(?: in 0 queues)?: none\.", shown.dom, re.DOTALL)
     assert re.search(r'id="refusals">.*<td[^>]*>www</td><td[^>]*>415 Unsupported Media Type</td><td[^>]*>worker</td><td[^>]*>POST /&lt;b&gt;x</td>', shown.dom, re.DOTALL)
     assert re.search(r'<section id="courier">.*<td[^>]*>chat</td>', shown.dom, re.DOTALL)

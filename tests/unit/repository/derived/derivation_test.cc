@@ -55,7 +55,7 @@ void receive_shuffled(World& world, std::vector<std::string> artifacts, std::mt1
     });
   }
   // Some artifacts were received only as deltas on each other in a loop, so they are still waiting.
-  // Storing all artifacts whole completes them.
+  // They become complete when all artifacts are stored without deltas.
   world.receive([&](Receipt& receipt) {
     for (const std::string& content : artifacts) REQUIRE(receipt.store(whole(content)));
   });

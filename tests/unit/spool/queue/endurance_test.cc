@@ -118,7 +118,7 @@ QueueOptions any_options(std::mt19937& random, const TemporaryFolder& folder) {
   return options;
 }
 
-/// Counts how often each message is delivered, in several threads. Returns some messages to the
+/// Counts how often several threads together deliver each message. Returns some messages to the
 /// queue at random.
 class CountingConsumer {
  public:
