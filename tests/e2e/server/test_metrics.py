@@ -145,7 +145,7 @@ def test_slow_clients_do_not_block_the_metrics(start):
         finally:
             done.set()
             sender.join()
-    server.wait_for_log("connections without a request")
+    server.wait_for_log("connections that did not complete a request")
 
 
 @pytest.mark.slow
@@ -153,7 +153,7 @@ def test_a_request_to_the_metrics_has_a_time_limit(start):
     port = free_port()
     server = start(settings={"metrics.listen": f"127.0.0.1:{port}"})
     with begin_request(port) as client:
-        send_bytes([client], lambda: "closed 1 connections without a request" in server.log())
+        send_bytes([client], lambda: "closed 1 connections that did not complete a request" in server.log())
 
 
 def test_the_metrics_work_with_few_files(start):
