@@ -44,7 +44,8 @@ pre.log{max-height:32rem;overflow:auto;user-select:auto}
 ul{padding:0;margin:0;list-style:none}
 ul>li{padding:.8rem 0;border-top:1px solid var(--line)}ul>li:last-child{border-bottom:1px solid var(--line)}
 li p{margin:.15rem 0}li>a,li strong,li h2 a,h3 a{font-weight:600}li h2,h3{font-size:1.05rem;line-height:1.4;margin:0}li h2 .dim{font-size:1rem;font-weight:400}
-.when{text-align:right;max-width:22rem}.rows>li{display:grid;grid-template-columns:minmax(0,1fr) auto;gap:.2rem 1.5rem;align-items:center}
+.when{text-align:right;max-width:22rem}.rows>li{display:grid;grid-template-columns:minmax(18rem,1fr) minmax(0,auto);gap:.2rem 1.5rem;align-items:center}
+.rows .copy{overflow-wrap:anywhere}
 .chips{display:flex;flex-wrap:wrap;gap:.5rem;margin:.75rem 0}
 .chips a{padding:.3rem .8rem;border:1px solid var(--line);border-radius:1.2rem;text-decoration:none}
 .chips a:hover{border-color:var(--link)}.chips [aria-current]{background:var(--box);border-color:var(--link)}
