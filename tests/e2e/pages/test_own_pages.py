@@ -289,6 +289,18 @@ def test_a_phone_shows_the_pages_without_scrolling_to_the_side(all_pages, tmp_pa
 
 
 @webdriver.needs_webdriver
+def test_a_long_clone_command_leaves_room_for_the_title(launch, folder, tmp_path):
+    name = "a-name-that-is-" + 8 * "very-" + "long"
+    (folder / "one.fossil").rename(folder / f"{name}.fossil")
+    server = launch(folder, settings={"index": "on", "pages": "off"})
+    with webdriver.driven(tmp_path / "desk") as browser:
+        browser.driver.set_window_size(1280, 800)
+        browser.open(server.url)
+        widths = browser.driver.execute_script("return [...document.querySelectorAll('.rows > li > div')].map(each => each.clientWidth)")
+        assert widths and min(widths) > 250
+
+
+@webdriver.needs_webdriver
 @pytest.mark.slow
 def test_the_pages_can_be_used_by_keyboard(all_pages, tmp_path):
     """The tab key reaches each link, button, field and command, in the order of the page. The focus is visible, and
