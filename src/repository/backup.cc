@@ -71,9 +71,6 @@ Result<std::int64_t> back_up(const std::filesystem::path& from, const std::files
   const base::Fd file(
       ::open(to.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, S_IRUSR | S_IWUSR));
   if (!file) return fail_errno("cannot create {}", to.string());
-  // Write to the disk directly, if the file system allows it. Otherwise, the file system writes all
-  // of the copy at once, and the commits of pushes wait for it.
-  (void)::fcntl(file.get(), F_SETFL, O_DIRECT);
   const auto copied = copying(from, to, [&] {
     auto copy = std::make_unique<Database>(to, Database::Mode::kReadWrite, std::chrono::seconds(0));
     return copy_to_new(*original, std::move(copy), file.get(), watch);

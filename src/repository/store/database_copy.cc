@@ -1,7 +1,5 @@
 #include "database_copy.h"
 
-#include <fcntl.h>
-
 #include <cerrno>
 #include <cstring>
 #include <string_view>
@@ -80,9 +78,8 @@ std::int64_t copy_to_new(Database& from, std::unique_ptr<Database> to, int file,
   }
   to.reset();
   // If FROM is in WAL mode, the header of the copy says the same of the copy. Change the header
-  // here, because SQLite would create a log next to the file. O_DIRECT does not allow such a short
-  // write.
-  if (::fcntl(file, F_SETFL, 0) != 0 || !base::write_all_at(file, kRollbackMode, kVersionsOffset)) {
+  // here, because SQLite would create a log next to the file.
+  if (!base::write_all_at(file, kRollbackMode, kVersionsOffset)) {
     throw SqliteError(SQLITE_IOERR_WRITE, std::strerror(errno));
   }
   return size;

@@ -17,10 +17,9 @@ std::unique_ptr<Database> open_to_copy(const std::filesystem::path& path);
 /// Throws SqliteError.
 std::int64_t copy_database(Database& from, Database& to, const CopyWatch& watch = {});
 
-/// Copies FROM into the empty database TO, and closes TO. FILE is a descriptor of TO's file; the
-/// copy uses O_DIRECT if its flags include O_DIRECT, and then removes this flag. The copy is not in
-/// WAL mode. Does not sync it, and does not need disk space for other files. Returns the number of
-/// bytes. Throws SqliteError.
+/// Copies FROM into the empty database TO, and closes TO. FILE is a descriptor of TO's file. The
+/// copy is not in WAL mode. Does not sync it, and does not need disk space for other files. Returns
+/// the number of bytes. Throws SqliteError.
 std::int64_t copy_to_new(Database& from, std::unique_ptr<Database> to, int file,
                          const CopyWatch& watch = {});
 

@@ -1,7 +1,5 @@
 #include "gathered_writes.h"
 
-#include <fcntl.h>
-
 #include <cerrno>
 #include <cstring>
 #include <type_traits>
@@ -29,19 +27,12 @@ GatheredWrites::~GatheredWrites() {
 }
 
 int GatheredWrites::flush() {
-  if (used_ == 0 || write_block()) {
-    used_ = 0;
-    return SQLITE_OK;
+  const std::string_view bytes(block_.data(), used_);
+  if (!base::write_all_at(file_, bytes, begin_)) {
+    return errno == ENOSPC || errno == EDQUOT ? SQLITE_FULL : SQLITE_IOERR_WRITE;
   }
-  return errno == ENOSPC || errno == EDQUOT ? SQLITE_FULL : SQLITE_IOERR_WRITE;
-}
-
-bool GatheredWrites::write_block() {
-  const std::string_view bytes(block_->bytes, used_);
-  if (base::write_all_at(file_, bytes, begin_)) return true;
-  if (errno != EINVAL) return false;
-  // Not every file system and page size allows O_DIRECT.
-  return ::fcntl(file_, F_SETFL, 0) == 0 && base::write_all_at(file_, bytes, begin_);
+  used_ = 0;
+  return SQLITE_OK;
 }
 
 GatheredWrites& GatheredWrites::owner_of(sqlite3_file* file) {
@@ -53,13 +44,12 @@ int GatheredWrites::write(sqlite3_file* file, const void* bytes, int size, sqlit
   GatheredWrites& self = owner_of(file);
   const auto begin = static_cast<std::uint64_t>(offset);
   const auto length = static_cast<std::uint64_t>(size);
-  const bool fits =
-      begin == self.begin_ + self.used_ && begin % kSize != 0 && self.used_ + length <= kSize;
+  const bool fits = begin == self.begin_ + self.used_ && self.used_ + length <= kSize;
   if (!fits) {
     if (const int code = self.flush(); code != SQLITE_OK) return code;
     self.begin_ = begin;
   }
-  std::memcpy(self.block_->bytes + self.used_, bytes, length);
+  std::memcpy(self.block_.data() + self.used_, bytes, length);
   self.used_ += length;
   return SQLITE_OK;
 }

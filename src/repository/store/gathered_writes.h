@@ -1,13 +1,13 @@
 // Gathers the pages that SQLite writes to a new database file into large writes. Each write of a
 // single page costs the kernel about as much processor time as a large write.
 //
-//   page  page  page  ...  page      one write: adjacent pages, up to the next multiple of kSize
+//   page  page  page  ...  page      one write: adjacent pages, up to kSize bytes
 #pragma once
 
 #include <sqlite3.h>
 
 #include <cstdint>
-#include <memory>
+#include <vector>
 
 #include "database.h"
 
@@ -17,7 +17,7 @@ namespace quarry::repository {
 /// cannot enter WAL mode.
 class GatheredWrites {
  public:
-  /// FILE is a descriptor of DATABASE's file; its flags can include O_DIRECT. Neither is owned.
+  /// FILE is a descriptor of DATABASE's file. Neither is owned.
   GatheredWrites(Database& database, int file);
   ~GatheredWrites();
   GatheredWrites(const GatheredWrites&) = delete;
@@ -28,10 +28,6 @@ class GatheredWrites {
 
  private:
   static constexpr std::uint64_t kSize = std::uint64_t{512} << 10;
-  // The alignment that O_DIRECT requires.
-  struct alignas(4096) Block {
-    char bytes[kSize];
-  };
   // SQLite passes a pointer to `methods`.
   struct Methods {
     sqlite3_io_methods methods;
@@ -43,13 +39,12 @@ class GatheredWrites {
   static int read(sqlite3_file* file, void* bytes, int size, sqlite3_int64 offset);
   static int truncate(sqlite3_file* file, sqlite3_int64 size);
   static int file_size(sqlite3_file* file, sqlite3_int64* size);
-  bool write_block();
 
   sqlite3_file* sqlite_file_ = nullptr;
   const sqlite3_io_methods* below_ = nullptr;
   Methods methods_{};
   int file_;
-  std::unique_ptr<Block> block_ = std::make_unique<Block>();
+  std::vector<char> block_ = std::vector<char>(kSize);
   std::uint64_t begin_ = 0;  // position of the block in the file
   std::uint64_t used_ = 0;   // bytes
 };
