@@ -237,6 +237,7 @@ void Server::begin(Waiting waiting) {
   }
   auto process = pool_.take();
   if (!process) {
+    ++figures_.counters().failed;
     base::log(LogLevel::kError, "{}", process.error().message);
     return refuse(std::move(waiting), {502, "the program that generates pages cannot be started"});
   }

@@ -16,6 +16,7 @@ from support import fake_fossil, places
 from support.browser import Browser
 from support.daemon import nice
 from support.process import children, exists, name, wait_until
+from support.program import page_figures
 
 
 @pytest.fixture
@@ -224,8 +225,10 @@ def test_a_stop_or_reload_loses_no_page(serve, background, number):
 
 
 def test_a_missing_program_is_logged(start, tmp_path):
-    server = start({"pages": "fossil", "pages.program": "/nowhere/fossil"}, http={})
+    control = tmp_path / "control.sock"
+    server = start({"pages": "fossil", "pages.program": "/nowhere/fossil"}, http={}, settings={"control.socket": control})
     server.wait_for_log("cannot start /nowhere/fossil")
     page = Browser(server.port).get("/")
     assert page.status == 502 and "cannot be started" in page.text
+    assert page_figures(control)["failed"] == 1
     server.wait_for_log("retrying in 800 ms")
