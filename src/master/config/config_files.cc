@@ -4,6 +4,7 @@
 #include <glob.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <cstdlib>
 #include <fstream>
 #include <iterator>
@@ -50,13 +51,22 @@ bool is_pattern(std::string_view text) {
   return text.find_first_of("*?[{") != std::string_view::npos;
 }
 
-std::vector<std::string> paths_matching(const std::string& pattern) {
+/// Error: kIo (a folder exists but cannot be read).
+Result<std::vector<std::string>> paths_matching(const std::string& pattern) {
+  static thread_local int error;  // glob() passes only the reason to its callback
+  error = 0;
+  const auto on_error = [](const char*, int reason) {
+    if (reason != ENOENT) error = reason;
+    return 0;
+  };
   glob_t found{};
   std::vector<std::string> paths;
-  if (::glob(pattern.c_str(), GLOB_BRACE, nullptr, &found) == 0) {
+  if (::glob(pattern.c_str(), GLOB_BRACE, on_error, &found) == 0) {
     paths.assign(found.gl_pathv, found.gl_pathv + found.gl_pathc);
   }
   ::globfree(&found);
+  errno = error;
+  if (error != 0) return fail_errno("cannot read the folder of {}", pattern);
   return paths;
 }
 
@@ -152,7 +162,9 @@ class ConfigReader {
     if (include.value.empty()) return complain(include.line, "include: the file name is missing");
     const auto folder = std::filesystem::path(includer).parent_path();
     const std::string pattern = (folder / include.value).string();
-    auto paths = paths_matching(pattern);
+    auto found = paths_matching(pattern);
+    if (!found) return complain(include.line, "include: " + found.error().message);
+    std::vector<std::string>& paths = *found;
     // If the name is not a pattern, the file must exist. Add the missing file, so that reading it
     // reports the error.
     if (paths.empty() && !is_pattern(include.value)) paths.push_back(pattern);

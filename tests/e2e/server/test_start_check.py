@@ -205,6 +205,10 @@ def test_a_configuration_that_the_courier_cannot_read(with_courier):
         included.write_text("[destination log]\ntype = syslog\n")
         world.set_section("global", include=included)
         is_refused(world, "[courier]: cannot read its configuration: ")
+        folder = world.folder / "more"
+        folder.mkdir(mode=0o700)
+        world.set_section("global", include=folder / "*.conf")
+        is_refused(world, "[courier]: cannot read its configuration: ")
 
 
 @needs_open_build
