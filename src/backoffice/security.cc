@@ -1,6 +1,6 @@
 // Publishes security-related changes (repository/security_log.h) as events of type "security":
 //
-//   config   quarry-told-security       ACCESS ADMIN: the position (repository::SecurityMark)
+//   config   quarry-told-security       ACCESS ADMIN USERS: the position
 #include <fmt/core.h>
 
 #include <optional>
@@ -26,16 +26,23 @@ using repository::UserChange;
 
 constexpr const char* kSecurityRow = "quarry-told-security";
 constexpr std::size_t kSecurityBatch = 500;
-constexpr std::int64_t kMillisOfHour = 3'600'000;
 constexpr std::size_t kMaxLogin = 100;
 
-std::optional<SecurityMark> parse_security_mark(const std::optional<std::string>& text) {
+struct Position {
+  SecurityMark mark;
+  std::int64_t users = 0;  // how often changes of users have been published
+  friend bool operator==(const Position&, const Position&) = default;
+};
+
+std::optional<Position> parse_position(const std::optional<std::string>& text) {
   if (!text) return std::nullopt;
   std::string_view rest = *text;
   const auto access = base::take_number<std::int64_t>(rest);
   const auto admin = base::take_number<std::int64_t>(rest);
   if (!access || !admin) return std::nullopt;
-  return SecurityMark{*access, *admin};
+  // Earlier versions did not store the last number.
+  const auto users = base::take_number<std::int64_t>(rest);
+  return Position{{*access, *admin}, users.value_or(0)};
 }
 
 struct ChangeText {
@@ -69,8 +76,9 @@ std::string without_entered_text(const std::string& what) {
   return what.substr(0, to + kTo.size()).append(base::kMask);
 }
 
-/// Adds events about all of NEWS. If NEWS is added again, the events have the same keys.
-void add_news(const SecurityNews& news, EventBatch& events) {
+/// Adds events about all of NEWS, which comes after POSITION. If NEWS is added again, the events have
+/// the same keys.
+void add_news(const SecurityNews& news, const Position& position, EventBatch& events) {
   const auto add = [&](const std::string& key, event::Security record, base::UnixMillis time) {
     events.add(fmt::format("security/{}", key), std::move(record), time);
   };
@@ -92,10 +100,9 @@ void add_news(const SecurityNews& news, EventBatch& events) {
   }
   for (const UserChange& change : news.users) {
     auto [what, detail] = describe(change);
-    // The key contains the hour, which distinguishes repeated changes. The login is truncated,
-    // because the length of keys is limited.
-    const std::string key = fmt::format("user/{}/{}/{}", what, events.now().value / kMillisOfHour,
-                                        event::cut(change.login, kMaxLogin));
+    // The login is truncated, because the length of keys is limited.
+    const std::string key =
+        fmt::format("user/{}/{}/{}", what, position.users, event::cut(change.login, kMaxLogin));
     add(key,
         {.what = std::move(what), .user = change.login, .address = {}, .detail = std::move(detail)},
         events.now());
@@ -105,45 +112,47 @@ void add_news(const SecurityNews& news, EventBatch& events) {
 /// The events to publish, and the new position.
 struct Batch {
   EventBatch events;
-  SecurityMark mark;
+  Position position;
   bool records_users = false;
   bool is_at_end = true;
 };
 
 Result<Batch> read_batch(repository::Repository& repository, const PublishOptions& options,
-                         std::optional<SecurityMark>& mark) {
+                         std::optional<Position>& position) {
   QUARRY_TRY_ASSIGN(const auto snapshot, repository.snapshot());
   SecurityLog log(repository);
-  mark = parse_security_mark(repository.settings().get(kSecurityRow));
-  if (!mark || !log.knows_users()) {
+  position = parse_position(repository.settings().get(kSecurityRow));
+  if (!position || !log.knows_users()) {
     // Do not publish changes that were made before a courier was configured.
     QUARRY_TRY_ASSIGN(const SecurityMark end, log.end());
-    return Batch{.events = {}, .mark = end, .records_users = true, .is_at_end = true};
+    return Batch{.events = {}, .position = {end}, .records_users = true, .is_at_end = true};
   }
-  QUARRY_TRY_ASSIGN(const SecurityNews news, log.after(*mark, kSecurityBatch));
+  QUARRY_TRY_ASSIGN(const SecurityNews news, log.after(position->mark, kSecurityBatch));
   EventBatch events(repository, options);
-  add_news(news, events);
+  add_news(news, *position, events);
+  const bool has_changes = !news.users.empty();
   return Batch{.events = std::move(events),
-               .mark = news.mark,
-               .records_users = !news.users.empty(),
+               .position = {news.mark, position->users + (has_changes ? 1 : 0)},
+               .records_users = has_changes,
                .is_at_end = news.is_at_end};
 }
 
 Result<void> save_mark(repository::Repository& repository, const Batch& batch) {
   QUARRY_TRY_ASSIGN(auto receipt, repository.receive_unsynced());
   if (batch.records_users) QUARRY_TRY(SecurityLog(repository).note_users());
+  const auto& [mark, users] = batch.position;
   QUARRY_TRY(
-      receipt.set_config(kSecurityRow, fmt::format("{} {}", batch.mark.access, batch.mark.admin)));
+      receipt.set_config(kSecurityRow, fmt::format("{} {} {}", mark.access, mark.admin, users)));
   return receipt.commit();
 }
 
 Result<std::size_t> hand_over_security(JobContext& context, const PublishOptions& options) {
   std::size_t count = 0;
   for (bool is_at_end = false; !is_at_end && !context.is_over();) {
-    std::optional<SecurityMark> mark;
-    QUARRY_TRY_ASSIGN(const Batch batch, read_batch(context.repository, options, mark));
+    std::optional<Position> position;
+    QUARRY_TRY_ASSIGN(const Batch batch, read_batch(context.repository, options, position));
     is_at_end = batch.is_at_end;
-    if (mark == batch.mark && !batch.records_users) break;
+    if (position == batch.position && !batch.records_users) break;
     QUARRY_TRY(batch.events.hand_over(*options.courier));
     QUARRY_TRY(save_mark(context.repository, batch));
     count += batch.events.size();
@@ -154,9 +163,9 @@ Result<std::size_t> hand_over_security(JobContext& context, const PublishOptions
 /// Returns true if there are events to publish, or if no position is stored yet.
 Result<bool> has_security_events(repository::Repository& repository,
                                  const PublishOptions& options) {
-  std::optional<SecurityMark> mark;
-  QUARRY_TRY_ASSIGN(const Batch batch, read_batch(repository, options, mark));
-  return mark != batch.mark || batch.records_users;
+  std::optional<Position> position;
+  QUARRY_TRY_ASSIGN(const Batch batch, read_batch(repository, options, position));
+  return position != batch.position || batch.records_users;
 }
 
 }  // namespace

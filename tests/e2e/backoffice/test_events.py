@@ -143,6 +143,15 @@ def test_the_lists_of_a_push_have_limits(published, fresh):
     assert all(len(each["comment"].encode()) <= 4096 for each in push["commits"])
 
 
+def test_repeated_changes_of_a_user_are_different_events(published, fresh, fossil):
+    fossil("user", "new", "ann", "", "word", "-R", fresh)
+    for capabilities in ("ei", "i", "ei", "i"):
+        fossil("user", "capabilities", "ann", capabilities, "-R", fresh)
+        events = published()
+    changes = [each for each in by_type(events, "security") if each["security"]["what"] == "capabilities"]
+    assert len(changes) == 3 and len({each["id"] for each in changes}) == 3
+
+
 def test_changes_of_users_are_published_without_passwords(published, fresh, fossil):
     fossil("user", "new", "ann", "", "her-secret-word", "-R", fresh)
     fossil("user", "capabilities", "ann", "ei", "-R", fresh)
