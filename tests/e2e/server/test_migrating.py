@@ -106,6 +106,8 @@ ScriptSock {self.folder}/cgid.sock
     def stop(self) -> None:
         while self.started:
             self.started.pop().stop()
+        # A process that fossil server has started for a request keeps the socket open for a moment.
+        wait_until(lambda: not port_answers(self.port), "the end of all processes that listen")
 
 
 @pytest.fixture
