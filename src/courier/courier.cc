@@ -98,7 +98,7 @@ class Courier {
     return {};
   }
 
-  /// Stops collecting events for destinations that are no longer configured. Keeps the waiting
+  /// Stops collecting events for destinations that the configuration does not contain. Keeps the waiting
   /// events of these destinations, because the removal might be a mistake.
   void retire_unconfigured() {
     for (const auto& each : stream_->statistics()) {

@@ -100,7 +100,7 @@ class Arrivals {
   /// reading their contents. Error: kInvalid (see prepare()).
   Result<ArrivalBatch> after(const ArrivalMark& mark, std::size_t limit);
   /// Returns artifacts that were deferred before MARK and can now be reported: all artifacts of some
-  /// requests, LIMIT (at least 1) or more if there are so many. Reads all deferred rows.
+  /// requests, at least LIMIT (1 or more) if that many are ready. Reads all deferred rows.
   Result<ReadyArrivals> ready(const ArrivalMark& mark, std::size_t limit);
 
   // Use these functions inside a Receipt. Errors: kIo, kCorrupt.

@@ -120,7 +120,7 @@ const showTimes = (first, now) => {
   put("times-more", most ? "" : "No syncs in this time.");
 };
 
-// Each of ROWS is a list of texts; NONE is shown if there are no rows. A narrow window shows the
+// Each of ROWS is a list of texts; if ROWS is empty, NONE is shown. A narrow window shows the
 // cells of a row below each other, each with the name of its column. The ARIA roles still identify
 // the rows as a table.
 const showRows = (id, rows, more, none) => {

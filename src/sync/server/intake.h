@@ -41,7 +41,7 @@ class Intake {
     has_news_ = has_news_ || is_news;
     return {};
   }
-  /// Like store(), but for bookkeeping of the sync protocol, which does not count as a change.
+  /// Like store(), but for internal data of the sync protocol, which is not counted as a change.
   template <typename Work>
   Result<void> record(Work work) {
     repository::Receipt* const into = receipt();

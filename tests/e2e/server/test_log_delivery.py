@@ -333,7 +333,7 @@ def test_a_full_queue_loses_lines_and_counts_them(shipping):
     assert shipping.figures()["lost"] > 500
     server.wait_for_log("of the logs: ")
     server.stop()
-    assert "log lines were lost\n" in server.log(), "the lines in memory, for which the disk has no room"
+    assert "log lines were lost\n" in server.log(), "the loss of lines in memory that do not fit on the disk"
     shipping.start(destination)
     wait_for_all()
 

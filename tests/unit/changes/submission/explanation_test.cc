@@ -203,7 +203,7 @@ TEST_CASE("a change set has no expected time while one ahead of it is deferred")
   CHECK(has(why(queue, behind), "it is deferred until"));
 }
 
-TEST_CASE("a change set has no expected time while one ahead of it takes longer than usual") {
+TEST_CASE("a change set does not have an expected time while a set ahead of it is late") {
   Queue queue;
   const ChangeSetName late = at("a1", 1), quick = at("a2", 2), behind = at("a3", 3),
                       next = at("a4", 4);

@@ -65,7 +65,7 @@ TEST_CASE("broken compression is an error") {
   }
 }
 
-TEST_CASE("cards that are not compressed are no size over the limit") {
+TEST_CASE("uncompressed cards are not taken for a size that exceeds the limit") {
   std::string storage;
   const auto decoded = decode_body(BodyFormat::kCompressed, "push a b\n", kRoomy, storage);
   CHECK(decoded.error().code == ErrorCode::kInvalid);
