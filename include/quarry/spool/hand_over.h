@@ -55,7 +55,8 @@ class HandOverServer {
   virtual ~HandOverServer() = default;
 };
 
-/// The client. Each call opens a connection. Not thread-safe.
+/// The client. Each call opens a connection. If the connection breaks, the call sends its messages
+/// once more over a new connection. Not thread-safe.
 class HandOver {
  public:
   /// Creates a client of the Unix socket with the path SOCKET. TIME_OUT applies to a whole call.
@@ -65,7 +66,7 @@ class HandOver {
   /// Appends MESSAGES (at least one) to the stream. Returns the id of the first message; the others
   /// have the following ids. The messages are on disk when the function returns. Errors: kLimit
   /// (messages too long or too many), kNotFound (the socket does not exist), kBusy (no answer in
-  /// time), kIo (the connection broke), and the errors from append(). After any error except kLimit
+  /// time), kIo (both connections broke), and the errors from append(). After any error except kLimit
   /// and kNotFound, some of the messages might be in the stream.
   Result<std::uint64_t> hand_over(std::span<const NewMessage> messages) const;
 

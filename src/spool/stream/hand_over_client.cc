@@ -103,15 +103,27 @@ class Call {
   Fd fd_;
 };
 
+/// Sends REQUEST over a new connection to SOCKET, and returns the answer.
+Result<std::string> exchange(const std::string& socket, TimePoint deadline,
+                             std::string_view request) {
+  Call call(socket, deadline);
+  QUARRY_TRY(call.connect());
+  QUARRY_TRY(call.send(request));
+  return call.receive();
+}
+
 }  // namespace
 
 Result<std::uint64_t> HandOver::hand_over(std::span<const NewMessage> messages) const {
   QUARRY_TRY_ASSIGN(const std::string request, request_frame(messages));
-  Call call(socket_, after(time_out_));
-  QUARRY_TRY(call.connect());
-  QUARRY_TRY(call.send(request));
-  QUARRY_TRY_ASSIGN(const std::string answer, call.receive());
-  return decode_answer(answer);
+  const TimePoint deadline = after(time_out_);
+  Result<std::string> answer = exchange(socket_, deadline, request);
+  // The server might have been replaced, for example in a reload. The new one has the same socket.
+  if (!answer && answer.error().code == ErrorCode::kIo) {
+    answer = exchange(socket_, deadline, request);
+  }
+  QUARRY_TRY(answer);
+  return decode_answer(*answer);
 }
 
 }  // namespace quarry::spool

@@ -330,6 +330,24 @@ TEST_CASE("the request of a client that has given up is not stored") {
   CHECK(HandOver(path, 60s).hand_over(numbered_messages(1, 1)) == 1);
 }
 
+TEST_CASE("a call whose server ends sends its messages to the next server") {
+  const MailWorld world;
+  const TemporaryFolder folder;
+  const std::string path = folder.string() + "/socket";
+  quarry::base::Fd listener = listen_at(path);
+  std::unique_ptr<HandOverServer> next;
+  std::jthread first([&] {
+    pollfd one{.fd = listener.get(), .events = POLLIN, .revents = 0};
+    ::poll(&one, 1, static_cast<int>(kPatienceTime.count()));
+    ::close(::accept(listener.get(), nullptr, nullptr));  // without an answer
+    next = HandOverServer::start(*world.stream, std::move(listener), [](const std::string&) {
+           }).value();
+  });
+  CHECK(HandOver(path, 60s).hand_over(numbered_messages(1, 2)) == 1);
+  first.join();
+  CHECK(take_ids(*world.mail) == std::vector<std::uint64_t>{1, 2});
+}
+
 TEST_CASE("messages that a killed process had acknowledged are in the stream") {
   const std::string padding(200, '.');
   std::size_t whole = 0;
