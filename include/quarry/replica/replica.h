@@ -1,0 +1,49 @@
+// The process quarry-replica: publishes the changes of this host's repositories to the stream of the
+// group, and applies the entries of other hosts.
+//
+//   publishing   some threads. A repository is published when a worker asks for it (control/
+//                publication.h), and when its file has changed (the files are checked once a second)
+//   applying     one thread, which reads the stream and applies entries in batches, one transaction
+//                for each repository and batch
+//
+// The position in the stream is in each repository (sync/replication.h) and, for the start, in the
+// file `position` of the folder.
+#pragma once
+
+#include <chrono>
+#include <filesystem>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "quarry/base/fd.h"
+#include "quarry/base/result.h"
+#include "quarry/replica/stream.h"
+#include "quarry/repository/repository.h"
+
+namespace quarry::replica {
+
+/// A pool whose repositories are replicated.
+struct ReplicatedPool {
+  std::string name;
+  std::filesystem::path path;  // a repository, or a folder of repositories
+  bool is_folder = false;
+};
+
+struct ReplicaOptions {
+  StreamOptions stream;
+  std::vector<ReplicatedPool> pools;
+  std::filesystem::path folder;  // state of this process
+  /// Whether workers wait until a quorum of servers has stored a push (`acknowledge = quorum`). Only
+  /// for the status.
+  bool waits_for_quorum = true;
+  std::chrono::milliseconds acknowledge_timeout{10000};
+  repository::OpenOptions open = {};
+};
+
+/// Runs until SIGTERM or SIGINT. LISTENER is a non-blocking Unix socket. REOPEN_LOGS is called at
+/// SIGUSR1. Errors: kInvalid, kIo (the folder cannot be written).
+Result<void> run(const ReplicaOptions& options, base::Fd listener,
+                 const std::function<void()>& reopen_logs);
+
+}  // namespace quarry::replica

@@ -1,0 +1,95 @@
+// The stream that the hosts of a group share: a NATS JetStream stream, replicated by the engine.
+//
+//   stream    quarry-GROUP
+//   subjects  quarry.GROUP.PROJECT    PROJECT is the project code
+//
+// The engine gives each message a sequence number. All hosts read the messages in this order.
+// Stream is the only class that uses libnats. The connection is restored in the background.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "quarry/base/result.h"
+#include "quarry/base/time.h"
+
+namespace quarry::replica {
+
+struct StreamOptions {
+  /// URLs of servers, separated by commas: nats://HOST:PORT or tls://HOST:PORT.
+  std::string servers;
+  std::string group;
+  /// The name of this host, for the server's list of connections.
+  std::string host;
+  /// Files; empty for none. `credentials` is a file of `nsc`, or one line USER:PASSWORD.
+  std::string credentials, tls_ca, tls_certificate, tls_key;
+  /// Number of servers that store the stream.
+  int replicas = 3;
+  /// Age and size (bytes) beyond which the engine discards the oldest messages. 0: unlimited.
+  std::chrono::seconds keep{std::chrono::hours(24 * 7)};
+  std::uint64_t keep_size = std::uint64_t{10} << 30;
+};
+
+/// A position in a stream. A stream that was deleted and created again has another time.
+struct StreamPosition {
+  std::int64_t created = 0;    // nanoseconds since 1970
+  std::uint64_t sequence = 0;  // of the last message before the position
+  friend bool operator==(const StreamPosition&, const StreamPosition&) = default;
+};
+
+struct StreamRange {
+  std::int64_t created = 0;
+  std::uint64_t first = 0;  // sequence of the oldest message, or last + 1 if the stream is empty
+  std::uint64_t last = 0;
+};
+
+struct NewStreamMessage {
+  std::string project;
+  /// The engine drops a message whose id was used recently (within two minutes).
+  std::string id;
+  std::string content;
+};
+
+struct StreamMessage {
+  std::uint64_t sequence = 0;
+  std::string project;
+  base::UnixMillis stored = {};  // the engine's time
+  std::string content;
+};
+
+/// A connection. publish() can be called by several threads at the same time; next() and the
+/// functions that move the position by only one thread.
+class Stream {
+ public:
+  /// Connects, and creates the stream if it does not exist. If the stream has other options, changes
+  /// them. Does not wait for servers that do not answer: later calls fail with kBusy until one does.
+  /// Errors: kInvalid (options), kNotFound or kDenied (files).
+  static Result<std::unique_ptr<Stream>> open(const StreamOptions& options);
+  virtual ~Stream() = default;
+
+  /// Returns whether a server answers and the stream exists.
+  virtual bool is_connected() const = 0;
+  /// Errors: kBusy (no server answers, or the servers have no leader).
+  virtual Result<StreamRange> range() = 0;
+
+  /// Returns the maximum size of NewStreamMessage::content, in bytes.
+  virtual std::size_t max_content() const = 0;
+  /// Publishes MESSAGES in order, and returns when a quorum of servers has stored all of them. Returns
+  /// the sequence of the last message. Sends without waiting for each single acknowledgement. Errors:
+  /// kBusy (not all were acknowledged in TIME; some or all might be stored), kDenied.
+  virtual Result<std::uint64_t> publish(std::span<const NewStreamMessage> messages,
+                                        std::chrono::milliseconds time) = 0;
+
+  /// Makes next() continue after SEQUENCE. Errors: kBusy.
+  virtual Result<void> seek(std::uint64_t sequence) = 0;
+  /// Returns the next message in order. Waits for at most TIME; returns nullopt if none has arrived.
+  /// Errors: kBusy (seek() must be called again).
+  virtual Result<std::optional<StreamMessage>> next(std::chrono::milliseconds time) = 0;
+};
+
+}  // namespace quarry::replica

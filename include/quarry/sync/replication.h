@@ -1,0 +1,103 @@
+// Replicates a repository to other hosts through a stream of entries that all hosts read in the same
+// order. The engine of the stream is not known here: see replica/.
+//
+// An entry is the content of one or more cards of the sync protocol:
+//
+//   artifacts of one receipt:   `from TIME LOGIN ADDRESS` (milliseconds since 1970), then `private`,
+//                               `file` and `cfile` cards
+//   other changes:              `change NONCE`, then
+//                               `config /TABLE SIZE`   the whole row, see repository/configuration.h
+//                               `uvfile …`             as in the sync protocol
+//                               `remove /TABLE KEY`    a deleted row
+//                               `publish NAME`         a private artifact became public
+//
+// Artifacts can be applied in any order. For all other changes the last entry in the stream wins on
+// every host, also on the host that made the change. State is in our own tables of the repository:
+//
+//   fx_quarry_replica          how far artifacts were published; the applied position of the stream
+//   fx_quarry_replica_received receipts (rcvid) that came from the stream and are not published again
+//   fx_quarry_replica_row      digest of each row that was last published or applied
+//   fx_quarry_replica_out      entries of other changes that are not yet published
+//
+// Changes of `fossil` or of other programs on this host are found by comparing rows with their
+// digests. The comparison and the application of an entry each take place in one write transaction,
+// so a change can never be overwritten before it is in fx_quarry_replica_out.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "quarry/base/result.h"
+#include "quarry/repository/repository.h"
+
+namespace quarry::sync {
+
+/// See replica::StreamPosition.
+struct ReplicaPosition {
+  std::int64_t created = 0;
+  std::uint64_t sequence = 0;
+  friend bool operator==(const ReplicaPosition&, const ReplicaPosition&) = default;
+};
+
+/// An entry to publish. Call ReplicaSource::published() with it when the stream has stored it.
+struct OutgoingEntry {
+  std::string content;
+  std::int64_t out_id = 0;    // row of fx_quarry_replica_out; 0 for artifacts
+  std::int64_t receipt = 0;   // for artifacts: rcvfrom.rcvid,
+  std::int64_t artifact = 0;  // and the last blob.rid in the entry
+};
+
+struct IncomingEntry {
+  std::uint64_t sequence = 0;
+  bool is_own = false;  // published by this host
+  std::string_view content;
+};
+
+/// One repository of a group. Not thread-safe. Do not call a function while a Snapshot or a Receipt
+/// of the repository exists. Errors of all functions: kBusy, kNoSpace, kIo, kCorrupt.
+class Replication {
+ public:
+  /// REPOSITORY is not owned. Entries have about MAX_ENTRY bytes at most, unless a single artifact or
+  /// file is larger.
+  Replication(repository::Repository& repository, std::size_t max_entry)
+      : repository_(repository), max_entry_(max_entry) {}
+
+  /// Creates the tables at the first call for a repository. What the repository holds at that time
+  /// counts as published, and POSITION as applied. Returns whether the tables were created.
+  Result<bool> prepare(const ReplicaPosition& position);
+  /// Returns the project code.
+  Result<std::string> project();
+  /// Returns the position up to which entries were applied.
+  Result<ReplicaPosition> position();
+
+  /// Finds changed rows and adds them to fx_quarry_replica_out. Takes the write lock only if a row
+  /// has changed.
+  Result<void> find_changes();
+  /// Returns at most COUNT entries that are to be published next: first other changes, then
+  /// artifacts. Empty if everything is published.
+  Result<std::vector<OutgoingEntry>> outgoing(std::size_t count);
+  /// Records that ENTRIES, in the order of outgoing(), are in the stream.
+  Result<void> published(const std::vector<OutgoingEntry>& entries);
+
+  /// Applies ENTRIES in order and sets the position to POSITION, in one transaction. Skips entries up
+  /// to the position of the repository. An entry that is malformed is logged and skipped; an
+  /// artifact with a wrong hash is never stored.
+  Result<void> apply(const std::vector<IncomingEntry>& entries, const ReplicaPosition& position);
+
+  /// Returns the SHA3-256 over the sorted names of all artifacts that the repository holds (no
+  /// phantoms, no shunned ones), and their number. Hosts with the same digest hold the same set.
+  struct Contents {
+    std::string digest;
+    std::uint64_t artifacts = 0;
+  };
+  Result<Contents> contents();
+
+ private:
+  repository::Repository& repository_;
+  std::size_t max_entry_;
+};
+
+}  // namespace quarry::sync
