@@ -3,11 +3,11 @@
 
 build_packages=(g++ meson ninja-build pkg-config libfmt-dev libcli11-dev nlohmann-json3-dev libkainjow-mustache-dev doctest-dev
   libfcgi-dev libevent-dev libsqlite3-dev zlib1g-dev libdeflate-dev libssl-dev
-  libacl1-dev libsystemd-dev libcurl4-openssl-dev libgmime-3.0-dev libarchive-dev libgit2-dev)
+  libacl1-dev libsystemd-dev libcurl4-openssl-dev libgmime-3.0-dev libarchive-dev libgit2-dev libnats-dev)
 demo_packages=(fossil)
 test_packages=(fossil nginx-light apache2 haproxy fail2ban sqlite3 python3-pytest python3-pytest-xdist python3-pytest-timeout
   clang-format shellcheck
-  rsyslog rsyslog-openssl procps strace acl util-linux bubblewrap iproute2 curl prometheus openssl python3-aiosmtpd python3-prometheus-client
+  rsyslog rsyslog-openssl nats-server procps strace acl util-linux bubblewrap iproute2 curl prometheus openssl python3-aiosmtpd python3-prometheus-client
   chromium chromium-driver python3-selenium systemd-container zsh fish)
 bench_packages=(wrk)
 package_packages=(debhelper dpkg-dev fakeroot lintian mmdebstrap)

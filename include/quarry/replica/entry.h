@@ -3,12 +3,13 @@
 //
 //   quarry 1 HOST ENTRY PART PARTS\n      then a part of the content
 //
-// ENTRY is the SHA3-256 of project, host and content in hex digits. The content is defined by
-// sync/replication.h.
+// ENTRY is the SHA3-256 of project, host and content in hex digits; the reader verifies it. The
+// content is defined by sync/replication.h.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <optional>
 #include <string>
@@ -16,31 +17,35 @@
 #include <vector>
 
 #include "quarry/base/result.h"
+#include "quarry/base/time.h"
 #include "quarry/replica/stream.h"
 
 namespace quarry::replica {
 
-/// Returns the messages for CONTENT of HOST about PROJECT, each with at most MAX bytes. The id of a
-/// message is a digest of its project and its whole content, so a repeated entry has the same ids.
+/// Returns the messages for CONTENT of HOST about PROJECT, each with at most MAX bytes, at least 1000.
+/// The id of a message is a digest of its project and its whole content, so a repeated entry has the
+/// same ids.
 std::vector<NewStreamMessage> messages_of(std::string_view project, std::string_view host,
                                           std::string_view content, std::size_t max);
 
 struct Entry {
-  std::uint64_t sequence = 0;  // of the message with the last part
+  std::uint64_t sequence = 0;  // of the message that completed the entry
   std::string project;
   std::string host;
   std::string content;
 };
 
-/// Assembles entries from messages in stream order.
+/// Assembles entries from messages in stream order. Parts can come in any order and repeatedly,
+/// because publishers send all parts again if an acknowledgement is missing. An incomplete entry is
+/// discarded when none of its parts has come for an hour, by the engine's time.
 class EntryReader {
  public:
-  /// MAX_CONTENT limits the size of an entry and of all incomplete entries together, in bytes.
+  /// MAX_CONTENT limits the size of an entry and of all incomplete entries together, in bytes. To
+  /// make room, the entry that has waited longest for a part is discarded and logged.
   explicit EntryReader(std::size_t max_content) : max_content_(max_content) {}
 
-  /// Adds MESSAGE. Returns the entry if MESSAGE completes it. An incomplete entry is discarded when
-  /// its host begins another entry about the project. Errors: kInvalid (malformed), kLimit; the
-  /// message is then skipped.
+  /// Adds MESSAGE. Returns the entry if MESSAGE completes it. Errors: kInvalid (malformed), kLimit;
+  /// the message is then skipped, and its entry is discarded.
   Result<std::optional<Entry>> add(StreamMessage&& message);
 
   /// Returns the sequence before which all messages belong to complete or discarded entries:
@@ -49,13 +54,20 @@ class EntryReader {
 
  private:
   struct Partial {
-    std::uint64_t first = 0;  // sequence of the message with part 1
-    std::string id;
-    std::size_t next_part = 1;
-    std::string content;
+    std::uint64_t first = 0;       // sequence of the first message
+    base::UnixMillis latest = {};  // when the engine stored the last message
+    std::size_t count = 0;         // number of parts
+    std::size_t size = 0;          // of all parts that have come
+    std::map<std::size_t, std::string> parts;
   };
+  using Partials = std::map<std::string, Partial, std::less<>>;  // by ENTRY
+
+  Partials::iterator discard(Partials::iterator partial);
+  void discard_idle(base::UnixMillis now);
+
   std::size_t max_content_;
-  std::map<std::pair<std::string, std::string>, Partial> partials_;  // by project and host
+  std::size_t size_ = 0;  // of all incomplete entries
+  Partials partials_;
 };
 
 }  // namespace quarry::replica
