@@ -14,6 +14,7 @@
 #include <utility>
 #include <vector>
 
+#include "quarry/base/escape.h"
 #include "quarry/base/log.h"
 #include "quarry/base/number.h"
 #include "quarry/base/split.h"
@@ -35,8 +36,9 @@ constexpr std::chrono::seconds kHeartbeat(1);
 // A consumer is created again if neither messages nor heartbeats come in this time.
 constexpr milliseconds kMaxSilence(4000);
 constexpr milliseconds kSlice(250);  // how often next() checks the connection
-// publish() sends again if no acknowledgement comes in this time, and doubles it at each attempt.
+// publish() sends again if no acknowledgement comes in this time, which it then doubles.
 constexpr milliseconds kFirstPatience(2000);
+constexpr milliseconds kMaxPatience(16000);
 constexpr milliseconds kRetryDelay(100);
 constexpr milliseconds kCheckInterval(1000);
 constexpr std::chrono::minutes kDuplicateWindow(2);
@@ -76,10 +78,15 @@ milliseconds until(Clock::time_point end) {
 
 /// Returns the text for STATUS with the details of this thread's last call. Call it at once.
 std::string text_of(natsStatus status) {
-  const char* details = nats_GetLastError(nullptr);
+  const char* last = nats_GetLastError(nullptr);
+  std::string_view details = last == nullptr ? "" : last;
+  // The details begin with a line of libnats's sources: "(conn.c:123): ".
+  if (details.starts_with('('))
+    details.remove_prefix(std::min(details.size(), details.find("): ") + 3));
   const std::string_view text = natsStatus_GetText(status);
-  if (details == nullptr || *details == '\0' || text == details) return std::string(text);
-  return fmt::format("{}: {}", text, details);
+  if (details.empty() || details == text) return std::string(text);
+  if (status == NATS_ERR) return base::printable(details);
+  return fmt::format("{}: {}", text, base::printable(details));
 }
 
 // --- the connection ------------------------------------------------------------------------------
@@ -404,6 +411,7 @@ class NatsStream final : public Stream {
     std::optional<std::uint64_t> sequence;  // of the last message, if all were acknowledged
     Error error;
     bool can_repeat = true;
+    bool has_timed_out = false;
   };
   struct Consumer {
     Link link;
@@ -686,10 +694,13 @@ NatsStream::Attempt NatsStream::attempt(const Link& link,
       if (sent == messages.size()) latest = Clock::now();
       continue;
     }
-    if (link->epoch() != epoch || Clock::now() > std::min(end, latest + patience))
-      return failed({ErrorCode::kBusy, "the servers did not acknowledge in time"});
+    const auto limit = std::min(end, latest + patience);
+    if (link->epoch() != epoch || Clock::now() > limit) {
+      Error error{ErrorCode::kBusy, "the servers did not acknowledge in time"};
+      return {std::nullopt, std::move(error), true, link->epoch() == epoch};
+    }
     natsMsg* raw = nullptr;
-    const auto wait = std::min(kSlice, until(std::min(end, latest + patience)));
+    const auto wait = std::min(kSlice, until(limit));
     const natsStatus status = natsSubscription_NextMsg(&raw, box->subscription.get(),
                                                        std::max<std::int64_t>(1, wait.count()));
     const Message reply(raw);
@@ -697,7 +708,7 @@ NatsStream::Attempt NatsStream::attempt(const Link& link,
     if (status == NATS_NO_RESPONDERS) {
       // Possibly of an earlier attempt; sending again is harmless.
       monitor_->notify(true);
-      return failed({ErrorCode::kBusy, "the stream does not exist, or has no leader"});
+      return failed({ErrorCode::kBusy, "the stream does not have a leader"});
     }
     if (status != NATS_OK) return failed({ErrorCode::kBusy, text_of(status)});
     std::string_view subject = natsMsg_GetSubject(raw);
@@ -734,12 +745,16 @@ Result<std::uint64_t> NatsStream::publish(std::span<const NewStreamMessage> mess
       return fail(ErrorCode::kDenied, "cannot publish to {}: {}", name_, denial);
     problem = std::move(result.error);
     if (!result.can_repeat || until(end) == milliseconds(0)) break;
-    patience *= 2;
+    if (result.has_timed_out) patience = std::min(2 * patience, kMaxPatience);
     std::this_thread::sleep_for(std::min(kRetryDelay, until(end)));
   }
-  if (!problem) return busy("cannot publish");
-  problem->message = fmt::format("cannot publish to {}: {}", name_, problem->message);
-  return std::unexpected(std::move(*problem));
+  std::string why;
+  {
+    const std::lock_guard lock(monitor_->mutex);
+    why = monitor_->problem;
+  }
+  if (why.empty()) why = problem ? problem->message : "no server answers";
+  return fail(problem ? problem->code : ErrorCode::kBusy, "cannot publish to {}: {}", name_, why);
 }
 
 // --- reading -------------------------------------------------------------------------------------

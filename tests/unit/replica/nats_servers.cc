@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include <fstream>
+#include <nlohmann/json.hpp>
 #include <random>
 #include <stdexcept>
 
@@ -85,7 +86,7 @@ void NatsServers::launch(std::size_t server) {
   if (count() > 1) {
     out << fmt::format("cluster {{ name: test, listen: 127.0.0.1:{}, routes: [", own.route_port);
     for (const Server& other : servers_)
-      out << fmt::format("\"nats://127.0.0.1:{}\" ", other.route_port);
+      out << fmt::format("\"nats://127.0.0.1:{}\", ", other.route_port);
     out << "] }\n";
   }
   out.close();
@@ -136,4 +137,51 @@ void NatsServers::stop(std::size_t server) {
 
 void NatsServers::resume(std::size_t server) {
   ::kill(servers_[server].pid, SIGCONT);
+}
+
+std::string NatsServers::request(std::size_t server, const std::string& subject,
+                                 const std::string& body) {
+  const quarry::base::Fd fd(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  const timeval time{5, 0};
+  ::setsockopt(fd.get(), SOL_SOCKET, SO_RCVTIMEO, &time, sizeof time);
+  const sockaddr_in address = loopback(servers_[server].port);
+  if (::connect(fd.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0)
+    return "";
+  const std::string text = fmt::format(
+      "CONNECT {{\"verbose\":false,\"headers\":true,\"no_responders\":true}}\r\n"
+      "SUB answer 1\r\nPUB {} answer {}\r\n{}\r\n",
+      subject, body.size(), body);
+  if (::send(fd.get(), text.data(), text.size(), MSG_NOSIGNAL) < 0) return "";
+  // MSG answer 1 SIZE\r\nTEXT\r\n
+  std::string received;
+  for (;;) {
+    const std::size_t start = received.find("\r\nMSG answer 1 ");
+    const std::size_t end = start == std::string::npos ? start : received.find("\r\n", start + 2);
+    if (end != std::string::npos) {
+      const std::size_t size = std::stoul(received.substr(start + 15, end));
+      if (received.size() >= end + 2 + size) return received.substr(end + 2, size);
+    }
+    if (received.contains("HMSG answer 1 ")) return "";  // no server answers
+    char buffer[65536];
+    const ssize_t count = ::recv(fd.get(), buffer, sizeof buffer, 0);
+    if (count <= 0) return "";
+    received.append(buffer, static_cast<std::size_t>(count));
+  }
+}
+
+std::size_t NatsServers::leader(const std::string& name) {
+  std::size_t found = count();
+  eventually([&] {
+    for (std::size_t i = 0; i < count() && found == count(); ++i) {
+      if (servers_[i].pid == 0) continue;
+      const auto info =
+          nlohmann::json::parse(request(i, "$JS.API.STREAM.INFO." + name), nullptr, false);
+      if (!info.is_object() || !info.contains("cluster")) continue;
+      const std::string leader = info["cluster"].value("leader", "");
+      if (leader.starts_with('s')) found = std::stoul(leader.substr(1));
+    }
+    return found < count();
+  });
+  if (found == count()) throw std::runtime_error("the stream does not have a leader");
+  return found;
 }

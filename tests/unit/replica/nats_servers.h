@@ -14,6 +14,8 @@ class NatsServers {
  public:
   /// Starts COUNT servers; several form a cluster. CONFIGURATION is added to the file of each server.
   explicit NatsServers(std::size_t count, std::string configuration = "");
+  /// Writes CONFIGURATION to the files. Servers read it when they start.
+  void set_configuration(std::string configuration) { configuration_ = std::move(configuration); }
   ~NatsServers();
   NatsServers(const NatsServers&) = delete;
   NatsServers& operator=(const NatsServers&) = delete;
@@ -29,6 +31,11 @@ class NatsServers {
   void kill(std::size_t server);
   void stop(std::size_t server);  // SIGSTOP
   void resume(std::size_t server);
+
+  /// Sends a request to SERVER and returns the answer, or "" if there is none.
+  std::string request(std::size_t server, const std::string& subject, const std::string& body = "");
+  /// Returns the number of the server that leads the stream NAME. Waits until one does.
+  std::size_t leader(const std::string& name);
 
  private:
   struct Server {

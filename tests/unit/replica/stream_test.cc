@@ -55,7 +55,8 @@ std::uint64_t publish(Stream& stream, const std::vector<NewStreamMessage>& messa
 /// neither skips nor repeats a message.
 class Reader {
  public:
-  Reader(Stream& stream, std::uint64_t sequence) : stream_(stream), sequence_(sequence) {
+  explicit Reader(Stream& stream, std::uint64_t sequence = 0)
+      : stream_(stream), sequence_(sequence) {
     REQUIRE(eventually([&] { return stream_.seek(sequence_).has_value(); }));
   }
   StreamMessage next() {
@@ -113,4 +114,296 @@ TEST_CASE("messages are read in the order in which they were published") {
   CHECK(reader.next().content == "later");
   Reader again(*stream, 3);
   CHECK(again.next().content.empty());
+}
+
+TEST_CASE("several threads publish at the same time") {
+  const NatsServers servers(1);
+  const auto stream = open(options_of(servers));
+  constexpr std::size_t kThreads = 4;
+  constexpr std::size_t kCalls = 25;
+  std::array<std::vector<std::uint64_t>, kThreads> sequences;
+  std::vector<std::thread> threads;
+  for (std::size_t t = 0; t < kThreads; ++t) {
+    threads.emplace_back([&, t] {
+      for (std::size_t i = 0; i < kCalls; ++i) {
+        const std::vector<NewStreamMessage> messages{
+            {"p1", fmt::format("{} {} a", t, i), fmt::format("{} {} a", t, i)},
+            {"p1", fmt::format("{} {} b", t, i), fmt::format("{} {} b", t, i)}};
+        const auto last = stream->publish(messages, kPatienceTime);
+        sequences[t].push_back(last.value_or(0));
+      }
+    });
+  }
+  for (auto& thread : threads) thread.join();
+  std::map<std::uint64_t, std::string> contents;
+  Reader reader(*stream);
+  for (std::size_t i = 0; i < 2 * kThreads * kCalls; ++i) {
+    auto found = reader.next();
+    contents[found.sequence] = std::move(found.content);
+  }
+  for (std::size_t t = 0; t < kThreads; ++t)
+    for (std::size_t i = 0; i < kCalls; ++i)
+      CHECK(contents[sequences[t][i]] == fmt::format("{} {} b", t, i));
+}
+
+TEST_CASE("a repeated message is stored once, and several repeated messages are stored in order") {
+  const NatsServers servers(1);
+  const auto stream = open(options_of(servers));
+  const auto a = message("a");
+  const auto b = message("b");
+  CHECK(publish(*stream, {a}) == 1);
+  CHECK(publish(*stream, {a}) == 1);
+  // Only b might have been stored by an earlier call.
+  CHECK(publish(*stream, {b}) == 2);
+  CHECK(publish(*stream, {a, b}) == 4);
+}
+
+TEST_CASE("many messages of the maximum size are published and read") {
+  const NatsServers servers(1, "max_payload: 100000");
+  const auto stream = open(options_of(servers));
+  CHECK(stream->max_content() < 100000);
+  CHECK(stream->max_content() > 90000);
+  std::vector<NewStreamMessage> messages;
+  for (int i = 0; i < 1000; ++i) {
+    messages.push_back(message(std::string(stream->max_content(), 'x')));
+    messages.back().content.replace(0, 8, fmt::format("{:8}", i));
+  }
+  CHECK(publish(*stream, messages) == 1000);
+  Reader reader(*stream);
+  for (int i = 0; i < 1000; ++i) CHECK(reader.next().content.starts_with(fmt::format("{:8}x", i)));
+
+  const auto too_large = stream->publish(std::array{message(std::string(200000, 'x'))}, kShort);
+  REQUIRE(!too_large);
+  CHECK(too_large.error().code == ErrorCode::kLimit);
+}
+
+TEST_CASE("a stream can be opened before the servers are up") {
+  NatsServers servers(1);
+  servers.kill(0);
+  const auto stream = Stream::open(options_of(servers));
+  REQUIRE(stream);
+  CHECK(!(*stream)->is_connected());
+  const auto range = (*stream)->range();
+  REQUIRE(!range);
+  CHECK(range.error().code == ErrorCode::kBusy);
+  CHECK(range.error().message.contains("no server answers: nats://127.0.0.1:"));
+  const auto published = (*stream)->publish(std::array{message("a")}, kShort);
+  REQUIRE(!published);
+  CHECK(published.error().code == ErrorCode::kBusy);
+  CHECK((*stream)->next(kShort).error().code == ErrorCode::kBusy);
+  servers.start(0);
+  CHECK(publish(**stream, {message("a")}) == 1);
+  CHECK((*stream)->is_connected());
+  CHECK(Reader(**stream).next().content == "a");
+}
+
+TEST_CASE("reading and publishing continue after the server was killed") {
+  NatsServers servers(1);
+  const auto stream = open(options_of(servers));
+  publish(*stream, {message("a"), message("b")});
+  Reader reader(*stream);
+  CHECK(reader.next().content == "a");
+  servers.kill(0);
+  CHECK(eventually([&] { return !stream->is_connected(); }));
+  servers.start(0);
+  CHECK(publish(*stream, {message("c")}) == 3);
+  CHECK(reader.next().content == "b");
+  CHECK(reader.next().content == "c");
+}
+
+TEST_CASE("a stopped server is noticed") {
+  NatsServers servers(1);
+  const auto stream = open(options_of(servers));
+  Reader reader(*stream);
+  publish(*stream, {message("a")});
+  servers.stop(0);
+  const auto failed = stream->publish(std::array{message("b")}, std::chrono::milliseconds(500));
+  REQUIRE(!failed);
+  CHECK(failed.error().code == ErrorCode::kBusy);
+  CHECK(eventually([&] { return !stream->is_connected(); }));
+  servers.resume(0);
+  publish(*stream, {message("c")});
+  CHECK(reader.next().content == "a");
+  // The stopped server might have received b.
+  std::string content;
+  while (content != "c") content = reader.next().content;
+}
+
+TEST_CASE("a deleted stream is created again, and next() fails until seek() is called") {
+  NatsServers servers(1);
+  const auto stream = open(options_of(servers));
+  publish(*stream, {message("a"), message("b"), message("c")});
+  Reader reader(*stream);
+  for (int i = 0; i < 3; ++i) reader.next();
+  const auto before = stream->range();
+  REQUIRE(before);
+  REQUIRE(servers.request(0, "$JS.API.STREAM.DELETE.quarry-g").contains("\"success\":true"));
+  CHECK(publish(*stream, {message("d"), message("e")}) == 2);
+  std::string error;
+  CHECK(eventually([&] {
+    const auto result = stream->next(kShort);
+    if (!result) error = result.error().message;
+    return !result;
+  }));
+  CHECK(error.contains("was deleted and created again"));
+  CHECK(!stream->next(kShort));
+  const auto after = stream->range();
+  REQUIRE(after);
+  CHECK(after->created > before->created);
+  CHECK(after->last == 2);
+  Reader again(*stream);
+  CHECK(again.next().content == "d");
+  CHECK(again.next().content == "e");
+}
+
+TEST_CASE("reading continues after messages that the engine has discarded") {
+  NatsServers servers(1);
+  const auto stream = open(options_of(servers));
+  publish(*stream, {message("a"), message("b"), message("c")});
+  REQUIRE(stream->seek(0));
+  REQUIRE(
+      servers.request(0, "$JS.API.STREAM.PURGE.quarry-g", "{\"keep\":1}").contains("\"purged\":2"));
+  REQUIRE(stream->seek(0));
+  const auto found = stream->next(kPatienceTime);
+  REQUIRE(found);
+  REQUIRE(*found);
+  CHECK((*found)->sequence == 3);
+  REQUIRE(servers.request(0, "$JS.API.STREAM.PURGE.quarry-g").contains("\"purged\":1"));
+  const auto range = stream->range();
+  REQUIRE(range);
+  CHECK(range->first == 4);
+  CHECK(range->last == 3);
+  publish(*stream, {message("d")});
+  CHECK(Reader(*stream, 3).next().content == "d");
+}
+
+TEST_CASE("a position after the end of the stream is an error") {
+  const NatsServers servers(1);
+  const auto stream = open(options_of(servers));
+  publish(*stream, {message("a")});
+  CHECK(stream->seek(1));
+  const auto result = stream->seek(2);
+  REQUIRE(!result);
+  CHECK(result.error().message.contains("ends at message 1, before the position 2"));
+}
+
+TEST_CASE("changed options are applied to the stream") {
+  NatsServers servers(1);
+  auto options = options_of(servers);
+  open(options);
+  CHECK(servers.request(0, "$JS.API.STREAM.INFO.quarry-g").contains("\"max_bytes\":10737418240"));
+  options.keep = std::chrono::hours(1);
+  options.keep_size = 1 << 20;
+  const auto stream = open(options);
+  const std::string info = servers.request(0, "$JS.API.STREAM.INFO.quarry-g");
+  CHECK(info.contains("\"max_age\":3600000000000"));
+  CHECK(info.contains("\"max_bytes\":1048576"));
+  CHECK(info.contains("\"discard\":\"old\""));
+  CHECK(info.contains("\"duplicate_window\":120000000000"));
+  CHECK(info.contains("\"storage\":\"file\""));
+}
+
+TEST_CASE("too few servers for the replicas are an error that says so") {
+  const NatsServers servers(1);
+  auto options = options_of(servers);
+  options.replicas = 3;
+  const auto stream = Stream::open(options);
+  REQUIRE(stream);
+  CHECK(!(*stream)->is_connected());
+  const auto result = (*stream)->publish(std::array{message("a")}, kShort);
+  REQUIRE(!result);
+  CHECK(result.error().message.contains("cannot create the stream quarry-g with 3 replicas"));
+}
+
+TEST_CASE("what a cluster has acknowledged is there after its leader was killed") {
+  NatsServers servers(3);
+  const std::size_t leader = [&] {
+    open(options_of(servers));
+    return servers.leader("quarry-g");
+  }();
+  // Publish through a server that stays, and read through the leader.
+  const auto publisher = open(options_of(servers, leader + 1));
+  const auto stream = open(options_of(servers, leader));
+  Reader reader(*stream);
+  std::vector<std::string> acknowledged;
+  const auto publish_some = [&](int count) {
+    for (int i = 0; i < count; ++i) {
+      const std::string content = fmt::format("{}", acknowledged.size());
+      publish(*publisher, {message(content), message(content + " b")});
+      acknowledged.push_back(content);
+    }
+  };
+  publish_some(20);
+  std::thread killer([&] { servers.kill(leader); });
+  publish_some(100);
+  killer.join();
+  servers.start(leader);
+  publish_some(20);
+
+  std::size_t found = 0;
+  std::string before;
+  while (found < acknowledged.size()) {
+    const std::string content = reader.next().content;
+    // A call that was not acknowledged in time was sent again.
+    if (before == acknowledged[found] && content == before + " b") ++found;
+    before = content;
+  }
+}
+
+TEST_CASE("a stopped leader is replaced, and its late messages do not disturb the order") {
+  NatsServers servers(3);
+  const std::size_t leader = [&] {
+    open(options_of(servers));
+    return servers.leader("quarry-g");
+  }();
+  // Both are connected to the server that stops.
+  const auto stream = open(options_of(servers, leader));
+  Reader reader(*stream);
+  CHECK(publish(*stream, {message("a")}) == 1);
+  CHECK(reader.next().content == "a");
+  servers.stop(leader);
+  const auto b = publish(*stream, {message("b")});
+  servers.resume(leader);
+  const auto c = publish(*stream, {message("c")});
+  CHECK(c > b);
+  for (std::uint64_t i = 2; i < b; ++i) reader.next();
+  CHECK(reader.next().content == "b");
+  for (std::uint64_t i = b + 1; i < c; ++i) reader.next();
+  CHECK(reader.next().content == "c");
+}
+
+TEST_CASE("without a quorum nothing is acknowledged") {
+  NatsServers servers(3);
+  const auto stream = open(options_of(servers));
+  Reader reader(*stream);
+  publish(*stream, {message("a")});
+  servers.kill(1);
+  servers.kill(2);
+  const auto result = stream->publish(std::array{message("b")}, std::chrono::milliseconds(3000));
+  REQUIRE(!result);
+  CHECK(result.error().code == ErrorCode::kBusy);
+  servers.start(1);
+  servers.start(2);
+  publish(*stream, {message("c")});
+  CHECK(reader.next().content == "a");
+  std::string content;
+  while (content != "c") content = reader.next().content;
+}
+
+TEST_CASE("a cluster keeps repeated messages apart after all its servers were killed") {
+  NatsServers servers(3);
+  const auto stream = open(options_of(servers));
+  std::vector<NewStreamMessage> messages;
+  for (int i = 0; i < 10; ++i) {
+    messages.push_back(message(fmt::format("{}", i)));
+    publish(*stream, {messages.back()});
+    publish(*stream, {messages.back()});
+  }
+  for (std::size_t i = 0; i < 3; ++i) servers.kill(i);
+  for (std::size_t i = 0; i < 3; ++i) servers.start(i);
+  for (const auto& each : messages) publish(*stream, {each});
+  publish(*stream, {message("end")});
+  Reader reader(*stream);
+  for (int i = 0; i < 10; ++i) CHECK(reader.next().content == fmt::format("{}", i));
+  CHECK(reader.next().content == "end");
 }
