@@ -63,11 +63,15 @@ WALKS = {
     "SELECT name, mtime, hash, sz FROM unversioned": "the catalogue",
     "FROM unversioned WHERE hash IS NOT NULL ORDER BY name": "the hash over the catalogue, which is kept",
     "SELECT uuid, rid FROM blob WHERE size>=0 AND uuid NOT IN": "the names of all, asked for",
-    "FROM shun WHERE mtime>=0": "an area of the configuration",
-    "FROM user WHERE mtime>=0": "an area of the configuration",
-    "FROM reportfmt WHERE mtime>=0": "an area of the configuration",
-    "FROM concealed WHERE mtime>=0": "an area of the configuration",
-    "FROM subscriber WHERE sverified": "an area of the configuration",
+    "SELECT quote(CAST(mtime AS INT)) FROM": "an area of the configuration",
+    "FROM subscriber WHERE sverified": "everybody who gets mail",
+    "FROM fx_quarry_replica_row": "as many rows as settings, users and unversioned files",
+    "FROM unversioned WHERE hash IS NULL OR": "the catalogue",
+    "FROM fx_quarry_replica_private AS p": "what is private",
+    "FROM fx_quarry_replica_late AS l": "artifacts that wait or are shunned",
+    "DELETE FROM fx_quarry_replica_sent": "a hundred rows",
+    "DELETE FROM fx_quarry_replica_received": "a hundred rows",
+    "FROM fx_quarry_replica_out": "changes that are not yet published",
     "FROM pending_alert": "pending notifications, at most a day's events",
     "FROM subscriber LEFT JOIN user": "everybody who gets mail",
     "FROM subscriber WHERE lastContact<=?2": "everybody who gets mail, once a week",
@@ -113,7 +117,9 @@ SENT = ["shun WHERE", "user WHERE", "reportfmt WHERE", "concealed WHERE", "subsc
 
 # Maps literals with placeholders to the statements that are made from them.
 MADE = {
-    "SELECT mtime, {} FROM {} mtime>=0": [f"SELECT mtime FROM {rows} mtime>=0" for rows in SENT],
+    "SELECT quote(CAST(mtime AS INT)), {} FROM {} {}": [
+        f"SELECT quote(CAST(mtime AS INT)) FROM {rows} {which}" for rows in SENT for which in ("mtime>=0", "true")],
+    "DELETE FROM {} WHERE {}=?1": [f"DELETE FROM {table} WHERE {key}=?1" for table, key in CONFIGURATION.items()],
     "SELECT mtime FROM {} WHERE {}=?1": [f"SELECT mtime FROM {table} WHERE {key}=?1" for table, key in CONFIGURATION.items()],
     "UPDATE {} SET {}=?2 WHERE {}=?1": [f"UPDATE {table} SET mtime=?2 WHERE {key}=?1" for table, key in CONFIGURATION.items()],
     "INSERT OR IGNORE INTO {}({},mtime) VALUES(?1,?2)": [
@@ -165,6 +171,7 @@ PASSED = {
     ("stored_artifacts.cc", "is_sought_ ? kOneRow : sql"): "the constants",
     ("ticket_rows.cc", "sql"): "the same function",
     ("unversioned.cc", "kSchema"): "the constant",
+    ("replica_tables.cc", "kReplicaSchema"): "the constant",
     ("verify.cc", 'counted(source) + " EXCEPT " + counted(other)'): "the same function",
     ("verify.cc", 'fmt::format("{} ORDER BY {}", comparison.select_columns(), order)'): "derived_rows.cc",
 }

@@ -50,14 +50,16 @@ struct SqlLiteral {
 
 struct ConfigRecord {
   std::string table = {};  // without the slash
-  std::int64_t mtime = 0;
+  std::optional<std::int64_t> mtime = {};  // nullopt: a row that is not exchanged with peers
   std::string key = {};
   std::vector<std::pair<std::string, SqlLiteral>> columns = {};
 };
 
 /// Parses CONTENT of the card `config NAME` (NAME includes the slash). Returns nullopt if NAME or
-/// CONTENT is malformed. Leaves out columns that the table does not have.
-std::optional<ConfigRecord> parse_config_record(std::string_view name, std::string_view content);
+/// CONTENT is malformed. Leaves out columns that the table does not have. Only if TAKES_NO_TIME is
+/// true, MTIME can be NULL.
+std::optional<ConfigRecord> parse_config_record(std::string_view name, std::string_view content,
+                                                bool takes_no_time = false);
 
 /// Called with the NAME (including the slash) and the CONTENT of a card.
 using ConfigVisitor = std::function<void(std::string_view name, std::string_view content)>;

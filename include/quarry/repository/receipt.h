@@ -13,6 +13,7 @@
 
 #include "quarry/artifact/hash_name.h"
 #include "quarry/base/result.h"
+#include "quarry/base/time.h"
 #include "quarry/repository/configuration.h"
 #include "quarry/repository/unversioned.h"
 
@@ -48,6 +49,9 @@ struct Sender {
   std::int64_t uid = 0;
   std::optional<std::string> login_nonce = {};
   std::string address = {};
+  /// The time when another host of a group has received the artifacts. That host has checked its
+  /// `hash-policy` setting, so the setting is not checked again. nullopt: now.
+  std::optional<base::UnixMillis> received = {};
 };
 
 /// Optional callbacks of Receipt::complete().
@@ -65,6 +69,8 @@ class Receipt {
 
   /// Sets the sender of all artifacts that are stored after this call.
   void set_sender(Sender sender);
+  /// Returns the row of `rcvfrom` for the current sender, or 0 if nothing was stored for it.
+  std::int64_t id() const;
 
   /// Stores the received artifact ARRIVAL. Fails with kInvalid if the content does not match the
   /// hash. Keeps a delta whose source has not arrived yet, fills phantoms, and resolves deltas that
@@ -97,6 +103,10 @@ class Receipt {
   /// mtime. Checks that a setting belongs to an area that can be transferred, but does not check
   /// the sender's rights. Returns whether anything changed.
   Result<bool> merge_config(const ConfigRecord& record);
+  /// Stores RECORD in its table, whatever its mtime. Checks the area like merge_config().
+  Result<void> replace_config(const ConfigRecord& record);
+  /// Deletes the row KEY of TABLE, if it belongs to an area that can be transferred.
+  Result<void> remove_config(std::string_view table, std::string_view key);
 
   /// Locks CHECK_IN for CLIENT, which is about to commit a child of it. If another client holds the
   /// lock, returns that lock instead.
@@ -112,6 +122,11 @@ class Receipt {
   /// same hash. Returns whether anything changed. Errors: kInvalid (the content does not match its
   /// hash), kLimit.
   Result<bool> store_unversioned(const UnversionedArrival& arrival);
+  /// Stores an unversioned file with its content, or its deletion, whatever its mtime. Errors: as for
+  /// store_unversioned().
+  Result<void> replace_unversioned(const UnversionedArrival& arrival);
+  /// Removes the row of an unversioned file.
+  Result<void> remove_unversioned(std::string_view name);
   /// Removes NAMES from the list of unsent artifacts after they have been sent.
   Result<void> forget_unsent(const std::vector<artifact::HashName>& names);
   /// Sets the password of the user LOGIN, and ends the user's logins on web pages. The project code

@@ -64,6 +64,9 @@ class Settings {
 
   /// Calls VISIT for each row of AREAS that has an mtime, in the form of a `config` card.
   void visit_configuration(ConfigAreas areas, const ConfigVisitor& visit);
+  /// Like visit_configuration() for all areas, but also visits rows without an mtime. Their MTIME is
+  /// NULL. The cards have all columns, including columns that are NULL.
+  void visit_whole_configuration(const ConfigVisitor& visit);
 
   /// Returns other repositories of the project that have synced within the last month. The JSON in
   /// SyncLink::about gets OWN_URL as its member `src`.

@@ -3,25 +3,26 @@
 //
 // An entry is the content of one or more cards of the sync protocol:
 //
-//   artifacts of one receipt:   `from TIME LOGIN ADDRESS` (milliseconds since 1970), then `private`,
-//                               `file` and `cfile` cards
+//   artifacts of one receipt:   `from TIME LOGIN ADDRESS` (milliseconds since 1970; `-` if unknown),
+//                               then `private` and `cfile` cards
 //   other changes:              `change NONCE`, then
-//                               `config /TABLE SIZE`   the whole row, see repository/configuration.h
+//                               `config /TABLE SIZE`   the whole row, see repository/configuration.h;
+//                                                      MTIME can be NULL
 //                               `uvfile …`             as in the sync protocol
-//                               `remove /TABLE KEY`    a deleted row
+//                               `remove /TABLE KEY`    a deleted row; also of `unversioned`
 //                               `publish NAME`         a private artifact became public
 //
 // Artifacts can be applied in any order. For all other changes the last entry in the stream wins on
-// every host, also on the host that made the change. State is in our own tables of the repository:
-//
-//   fx_quarry_replica          how far artifacts were published; the applied position of the stream
-//   fx_quarry_replica_received receipts (rcvid) that came from the stream and are not published again
-//   fx_quarry_replica_row      digest of each row that was last published or applied
-//   fx_quarry_replica_out      entries of other changes that are not yet published
+// every host, also on the host that made the change. The state is in our own tables of the repository
+// (repository/replica_tables.h).
 //
 // Changes of `fossil` or of other programs on this host are found by comparing rows with their
 // digests. The comparison and the application of an entry each take place in one write transaction,
 // so a change can never be overwritten before it is in fx_quarry_replica_out.
+//
+// The commits of apply() are not synced to the disk: after a power failure, both the data and the
+// position are those of an earlier commit, and the entries are applied again. Therefore, after a
+// start, apply the stream up to its end before publishing.
 #pragma once
 
 #include <cstddef>
@@ -31,23 +32,19 @@
 #include <vector>
 
 #include "quarry/base/result.h"
+#include "quarry/repository/replica_tables.h"
 #include "quarry/repository/repository.h"
 
 namespace quarry::sync {
 
 /// See replica::StreamPosition.
-struct ReplicaPosition {
-  std::int64_t created = 0;
-  std::uint64_t sequence = 0;
-  friend bool operator==(const ReplicaPosition&, const ReplicaPosition&) = default;
-};
+using repository::ReplicaPosition;
 
-/// An entry to publish. Call ReplicaSource::published() with it when the stream has stored it.
+/// An entry to publish. Call Replication::published() with it when the stream has stored it.
 struct OutgoingEntry {
   std::string content;
-  std::int64_t out_id = 0;    // row of fx_quarry_replica_out; 0 for artifacts
-  std::int64_t receipt = 0;   // for artifacts: rcvfrom.rcvid,
-  std::int64_t artifact = 0;  // and the last blob.rid in the entry
+  std::int64_t out_id = 0;  // row of fx_quarry_replica_out; 0 for artifacts
+  repository::PublishedArtifacts artifacts = {};
 };
 
 struct IncomingEntry {
@@ -63,7 +60,7 @@ class Replication {
   /// REPOSITORY is not owned. Entries have about MAX_ENTRY bytes at most, unless a single artifact or
   /// file is larger.
   Replication(repository::Repository& repository, std::size_t max_entry)
-      : repository_(repository), max_entry_(max_entry) {}
+      : repository_(repository), tables_(repository), max_entry_(max_entry) {}
 
   /// Creates the tables at the first call for a repository. What the repository holds at that time
   /// counts as published, and POSITION as applied. Returns whether the tables were created.
@@ -96,8 +93,13 @@ class Replication {
   Result<Contents> contents();
 
  private:
+  Result<std::vector<OutgoingEntry>> read_outgoing(std::size_t count,
+                                                   repository::PublishedArtifacts& rest);
+
   repository::Repository& repository_;
+  repository::ReplicaTables tables_;
   std::size_t max_entry_;
+  std::uint64_t compared_ = 0;  // Repository::state() in which no row differed from its digest
 };
 
 }  // namespace quarry::sync

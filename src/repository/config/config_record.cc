@@ -86,15 +86,16 @@ class Reader {
 
 }  // namespace
 
-std::optional<ConfigRecord> parse_config_record(std::string_view name, std::string_view content) {
+std::optional<ConfigRecord> parse_config_record(std::string_view name, std::string_view content,
+                                                bool takes_no_time) {
   if (!name.starts_with('/')) return std::nullopt;
   const auto table = std::ranges::find(kConfigTables, name.substr(1), &ConfigTable::name);
   if (table == kConfigTables.end()) return std::nullopt;
   Reader reader(content);
   ConfigRecord record{.table = std::string(table->name)};
-  const auto mtime = number_in(reader.word());
-  if (!mtime) return std::nullopt;
-  record.mtime = *mtime;
+  const std::string_view mtime = reader.word();
+  record.mtime = number_in(mtime);
+  if (!record.mtime && !(takes_no_time && mtime == "NULL")) return std::nullopt;
   auto key = reader.literal();
   if (!key || key->kind != SqlLiteral::Kind::kText) return std::nullopt;
   record.key = std::move(key->bytes);

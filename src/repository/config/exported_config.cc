@@ -77,7 +77,9 @@ const ConfigTable* table_named(std::string_view name) {
   return found == kConfigTables.end() ? nullptr : found;
 }
 
-void visit_rows(Database& database, const Source& source, const ConfigVisitor& visit) {
+enum class Rows { kExchanged, kAll };
+
+void visit_rows(Database& database, const Source& source, Rows rows, const ConfigVisitor& visit) {
   const ConfigTable& table = *table_named(source.table);
   std::vector<std::string_view> columns;
   std::string values = fmt::format("quote({})", table.key);
@@ -88,20 +90,24 @@ void visit_rows(Database& database, const Source& source, const ConfigVisitor& v
   }
   const std::string card = fmt::format("/{}", table.name);
   Query row =
-      database.query_once(fmt::format("SELECT mtime, {} FROM {} mtime>=0", values, source.rows));
+      database.query_once(fmt::format("SELECT quote(CAST(mtime AS INT)), {} FROM {} {}", values,
+                                      source.rows, rows == Rows::kAll ? "true" : "mtime>=0"));
   while (row.step()) {
     std::string content = fmt::format("{} {}", row.text(0), row.text(1));
     for (std::size_t i = 0; i < columns.size(); ++i) {
       const std::string_view value = row.text(static_cast<int>(i) + 2);
-      if (source.leaves_out_null && value == "NULL") continue;
+      if (source.leaves_out_null && rows == Rows::kExchanged && value == "NULL") continue;
       content += fmt::format(" {} {}", columns[i], value);
     }
     visit(card, content);
   }
 }
 
-/// Inserts or updates RECORD's row in TABLE. Returns false if the existing row is not older.
-bool write(Database& database, const ConfigTable& table, const ConfigRecord& record) {
+enum class Existing { kKeepNewer, kReplace };
+
+/// Inserts or updates RECORD's row in TABLE. Returns false if the existing row is kept.
+bool write(Database& database, const ConfigTable& table, const ConfigRecord& record,
+           Existing existing) {
   const auto set = [&](std::string_view column) {
     return database.query(
         fmt::format("UPDATE {} SET {}=?2 WHERE {}=?1", table.name, column, table.key), record.key);
@@ -111,7 +117,10 @@ bool write(Database& database, const ConfigTable& table, const ConfigRecord& rec
         fmt::format("SELECT mtime FROM {} WHERE {}=?1", table.name, table.key), record.key);
     const bool is_there = find.step();
     // Rows without a time are local, and are never overwritten.
-    if (is_there && (find.is_null(0) || find.integer(0) >= record.mtime)) return false;
+    if (is_there && existing == Existing::kKeepNewer &&
+        (find.is_null(0) || find.integer(0) >= record.mtime)) {
+      return false;
+    }
     if (is_there) {
       set("mtime").bind(record.key, record.mtime).run();
     } else {
@@ -122,6 +131,11 @@ bool write(Database& database, const ConfigTable& table, const ConfigRecord& rec
   }
   for (const auto& [name, value] : record.columns) {
     if (name.empty() || std::ranges::find(table.columns, name) == table.columns.end()) continue;
+    if (existing == Existing::kReplace && table.name == "user" && name == "pw") {
+      // A new password ends the user's logins on web pages.
+      database.execute("UPDATE user SET cookie=NULL WHERE login=?1 AND pw IS NOT ?2", record.key,
+                       value.bytes);
+    }
     Query update = set(name);
     bind(update, 2, value);
     update.run();
@@ -129,39 +143,77 @@ bool write(Database& database, const ConfigTable& table, const ConfigRecord& rec
   return true;
 }
 
-}  // namespace
-
-void Settings::visit_configuration(ConfigAreas areas, const ConfigVisitor& visit) {
-  Database& database = state_->database;
+void visit_areas(Database& database, ConfigAreas areas, Rows rows, const ConfigVisitor& visit) {
   for (const Source& source : kSources) {
     if ((areas & source.area) != 0 && database.has_table(source.table)) {
-      visit_rows(database, source, visit);
+      visit_rows(database, source, rows, visit);
     }
   }
   for (const auto& [group_areas, names] : exported_settings()) {
     if ((areas & group_areas) == 0) continue;
     for (const std::string_view name : names) {
       Query row = database.query(
-          "SELECT mtime, quote(name), quote(value) FROM config WHERE name=?1 AND mtime>=0", name);
+          "SELECT quote(CAST(mtime AS INT)), quote(name), quote(value) FROM config"
+          " WHERE name=?1 AND (?2 OR mtime>=0)",
+          name, rows == Rows::kAll);
       if (!row.step()) continue;
       visit("/config", fmt::format("{} {} value {}", row.text(0), row.text(1), row.text(2)));
     }
   }
 }
 
+/// Updates everything that depends on the row KEY of TABLE.
+void row_changed(RepositoryState& r, std::string_view table, std::string_view key) {
+  if (table == "config") r.derivation.setting_changed(key);
+  r.settings.clear();
+  r.users.clear();
+  r.has_shunned.reset();
+  r.unclustered.reset();
+}
+
+/// Returns the table of the row KEY of the table NAME. Returns null if the row cannot be exchanged.
+const ConfigTable* table_of(std::string_view name, std::string_view key) {
+  if (key.empty() || (name == "config" && areas_of_setting(key) == 0)) return nullptr;
+  return table_named(name);
+}
+
+}  // namespace
+
+void Settings::visit_configuration(ConfigAreas areas, const ConfigVisitor& visit) {
+  visit_areas(state_->database, areas, Rows::kExchanged, visit);
+}
+
+void Settings::visit_whole_configuration(const ConfigVisitor& visit) {
+  visit_areas(state_->database, kConfigAll, Rows::kAll, visit);
+}
+
 Result<bool> Receipt::merge_config(const ConfigRecord& record) {
   return guarded(state_->r, [&](RepositoryState& r) {
-    const ConfigTable* const table = table_named(record.table);
-    if (table == nullptr || record.key.empty()) return false;
-    if (record.table == "config" && areas_of_setting(record.key) == 0) return false;
+    const ConfigTable* const table = table_of(record.table, record.key);
+    if (table == nullptr || !record.mtime) return false;
     complete_schema(r.database, record.table);
-    if (!write(r.database, *table, record)) return false;
-    if (record.table == "config") r.derivation.setting_changed(record.key);
-    r.settings.clear();
-    r.users.clear();
-    r.has_shunned.reset();
-    r.unclustered.reset();
+    if (!write(r.database, *table, record, Existing::kKeepNewer)) return false;
+    row_changed(r, record.table, record.key);
     return true;
+  });
+}
+
+Result<void> Receipt::replace_config(const ConfigRecord& record) {
+  return guarded(state_->r, [&](RepositoryState& r) {
+    const ConfigTable* const table = table_of(record.table, record.key);
+    if (table == nullptr) return;
+    complete_schema(r.database, record.table);
+    write(r.database, *table, record, Existing::kReplace);
+    row_changed(r, record.table, record.key);
+  });
+}
+
+Result<void> Receipt::remove_config(std::string_view table_name, std::string_view key) {
+  return guarded(state_->r, [&](RepositoryState& r) {
+    const ConfigTable* const table = table_of(table_name, key);
+    if (table == nullptr || !r.database.has_table(table_name)) return;
+    r.database.query(fmt::format("DELETE FROM {} WHERE {}=?1", table->name, table->key), key).run();
+    row_changed(r, table_name, key);
   });
 }
 

@@ -42,6 +42,10 @@ void Receipt::set_sender(Sender sender) {
   state_->receipt = 0;
 }
 
+std::int64_t Receipt::id() const {
+  return state_->receipt;
+}
+
 /// Returns the row of `rcvfrom` for this request. Creates it at the first call.
 Rid Receipt::State::receipt_id() {
   if (receipt != 0) return receipt;
@@ -52,7 +56,8 @@ Rid Receipt::State::receipt_id() {
     sender.login_nonce.reset();
   }
   r.database.execute("INSERT INTO rcvfrom(uid,mtime,nonce,ipaddr) VALUES(?1,?2,?3,?4)", sender.uid,
-                     base::julian_day(r.options.clock->now()), sender.login_nonce, sender.address);
+                     base::julian_day(sender.received.value_or(r.options.clock->now())),
+                     sender.login_nonce, sender.address);
   return receipt = r.database.last_insert_rowid();
 }
 

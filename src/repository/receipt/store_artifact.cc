@@ -83,7 +83,7 @@ Result<bool> Receipt::State::Storing::is_wanted() {
   if (arrival_.delta_source == arrival_.name)
     return wrong("its delta is based on the artifact itself");
   if (state_.is_shunned(arrival_.name.str())) return false;
-  QUARRY_TRY(state_.admit(arrival_.name));
+  if (!state_.sender.received) QUARRY_TRY(state_.admit(arrival_.name));
   find_row();
   if (!is_present_) return true;
   if (!arrival_.is_private && r_.privacy.is_private(rid_)) {

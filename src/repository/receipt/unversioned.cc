@@ -57,6 +57,18 @@ Verdict compare(const UnversionedArrival& arrival, const std::optional<Unversion
   return arrival.hash > known_hash ? Verdict::kNewer : Verdict::kKnown;
 }
 
+Result<void> check(const UnversionedArrival& arrival, std::size_t max_size) {
+  if (!arrival.content) return {};
+  if (arrival.content->size() > max_size) {
+    return fail(ErrorCode::kLimit, "the unversioned file {} is {} bytes long; the limit is {}",
+                arrival.name, arrival.content->size(), max_size);
+  }
+  if (arrival.hash == kDeleted) return {};
+  const auto name = HashName::parse(arrival.hash);
+  if (name && name->names(*arrival.content)) return {};
+  return fail(ErrorCode::kInvalid, "in uvfile line, HASH does not match CONTENT");
+}
+
 void write(Database& database, const UnversionedArrival& arrival, Rid receipt) {
   if (!database.has_table(kTable)) database.execute(kSchema);
   const std::string_view content = *arrival.content;
@@ -124,16 +136,7 @@ Result<std::string> UnversionedFiles::content(std::string_view name) {
 Result<bool> Receipt::store_unversioned(const UnversionedArrival& arrival) {
   return guarded(state_->r, [&](auto& r) -> Result<bool> {
     const bool deleted = arrival.hash == kDeleted;
-    if (arrival.content && arrival.content->size() > r.options.max_artifact_size) {
-      return fail(ErrorCode::kLimit, "the unversioned file {} is {} bytes long; the limit is {}",
-                  arrival.name, arrival.content->size(), r.options.max_artifact_size);
-    }
-    if (arrival.content && !deleted) {
-      const auto name = HashName::parse(arrival.hash);
-      if (!name || !name->names(*arrival.content)) {
-        return fail(ErrorCode::kInvalid, "in uvfile line, HASH does not match CONTENT");
-      }
-    }
+    QUARRY_TRY(check(arrival, r.options.max_artifact_size));
     const auto known = find_row(r.database, arrival.name);
     const Verdict verdict = compare(arrival, known);
     if (verdict == Verdict::kKnown) return false;
@@ -154,6 +157,36 @@ Result<bool> Receipt::store_unversioned(const UnversionedArrival& arrival) {
     r.unversioned_hash.reset();
     QUARRY_TRY(set_config(kHashSetting, std::nullopt));
     return true;
+  });
+}
+
+Result<void> Receipt::replace_unversioned(const UnversionedArrival& arrival) {
+  return guarded(state_->r, [&](auto& r) -> Result<void> {
+    QUARRY_TRY(check(arrival, r.options.max_artifact_size));
+    const auto known = find_row(r.database, arrival.name);
+    if (known && known->hash.value_or(std::string(kDeleted)) == arrival.hash) {
+      r.database.execute("UPDATE unversioned SET mtime=?2 WHERE name=?1", arrival.name,
+                         arrival.mtime);
+    } else if (arrival.hash == kDeleted) {
+      if (!r.database.has_table(kTable)) r.database.execute(kSchema);
+      r.database.execute(
+          "REPLACE INTO unversioned(name,rcvid,mtime,hash,sz,encoding,content)"
+          " VALUES(?1,?2,?3,NULL,0,0,NULL)",
+          arrival.name, state_->receipt_id(), arrival.mtime);
+    } else if (arrival.content) {
+      write(r.database, arrival, state_->receipt_id());
+    }
+    r.unversioned_hash.reset();
+    return set_config(kHashSetting, std::nullopt);
+  });
+}
+
+Result<void> Receipt::remove_unversioned(std::string_view name) {
+  return guarded(state_->r, [&](auto& r) -> Result<void> {
+    if (!r.database.has_table(kTable)) return {};
+    r.database.execute("DELETE FROM unversioned WHERE name=?1", name);
+    r.unversioned_hash.reset();
+    return set_config(kHashSetting, std::nullopt);
   });
 }
 

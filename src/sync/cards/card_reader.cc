@@ -16,7 +16,7 @@ constexpr std::size_t kEchoLimit = 200;
 
 constexpr std::string_view kTimestamp = "# timestamp ";
 
-enum Senders : std::uint8_t { kClients = 1, kServers = 2, kBoth = 3 };
+enum Senders : std::uint8_t { kClients = 1, kServers = 2, kBoth = 3, kHosts = 4, kAll = 7 };
 
 struct CardShape {
   std::string_view name;
@@ -31,15 +31,15 @@ constexpr std::uint8_t kAny = CardReader::kMaxWords;
 // The most frequent cards come first, because the search is linear.
 constexpr auto kShapes = std::to_array<CardShape>({
     {"igot", CardType::kIgot, kBoth, 2, kAny},
-    {"file", CardType::kFile, kBoth, 3, 4},
+    {"file", CardType::kFile, kAll, 3, 4},
     {"gimme", CardType::kGimme, kBoth, 2, 2},
-    {"cfile", CardType::kCfile, kBoth, 4, 5},
+    {"cfile", CardType::kCfile, kAll, 4, 5},
     {"pragma", CardType::kPragma, kBoth, 2, kAny},
     {"push", CardType::kPush, kBoth, 3, 3},
     {"cookie", CardType::kCookie, kBoth, 2, 2},
-    {"private", CardType::kPrivate, kBoth, 1, kAny},
-    {"config", CardType::kConfig, kBoth, 3, 3},
-    {"uvfile", CardType::kUvfile, kBoth, 6, 6},
+    {"private", CardType::kPrivate, kAll, 1, kAny},
+    {"config", CardType::kConfig, kAll, 3, 3},
+    {"uvfile", CardType::kUvfile, kAll, 6, 6},
     {"pull", CardType::kPull, kClients, 3, 3},
     {"login", CardType::kLogin, kClients, 4, 4},
     {"clone", CardType::kClone, kClients, 1, kAny},
@@ -49,6 +49,10 @@ constexpr auto kShapes = std::to_array<CardShape>({
     {"uvigot", CardType::kUvigot, kServers, 5, 5},
     {"message", CardType::kMessage, kServers, 2, 2},
     {"error", CardType::kError, kServers, 2, 2},
+    {"from", CardType::kFrom, kHosts, 4, 4},
+    {"change", CardType::kChange, kHosts, 2, 2},
+    {"remove", CardType::kRemove, kHosts, 3, 3},
+    {"publish", CardType::kPublish, kHosts, 2, 2},
 });
 
 constexpr bool is_space(char c) {
@@ -111,7 +115,9 @@ Result<void> CardReader::split() {
 
 Result<void> CardReader::classify() {
   const auto* const shape = std::ranges::find(kShapes, words_[0], &CardShape::name);
-  const Senders sender = speaker_ == Speaker::kClient ? kClients : kServers;
+  const Senders sender = speaker_ == Speaker::kClient   ? kClients
+                         : speaker_ == Speaker::kServer ? kServers
+                                                        : kHosts;
   if (shape == kShapes.end() || (shape->senders & sender) == 0) {
     return std::unexpected(bad_command());
   }

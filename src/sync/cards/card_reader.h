@@ -48,13 +48,19 @@ enum class CardType : std::uint8_t {
   kError,
   kMessage,
   kUvigot,
+  // only in entries of replication:
+  kFrom,
+  kChange,
+  kRemove,
+  kPublish,
 };
 
 /// Returns the operator of TYPE, for example "igot".
 std::string_view name_of(CardType type);
 
-/// The side that has sent the cards. Some cards are allowed from only one side.
-enum class Speaker : std::uint8_t { kClient, kServer };
+/// The side that has sent the cards: a client, a server, or another host of a group (see
+/// quarry/sync/replication.h). Some cards are allowed from only one side.
+enum class Speaker : std::uint8_t { kClient, kServer, kHost };
 
 /// Flags of a uvfile card without content: the file was deleted, or the receiver has the content.
 inline constexpr std::uint64_t kUvFlagDeleted = 1;

@@ -1,0 +1,145 @@
+// The state of replication in a repository, in our own tables. For sync/replication.h.
+//
+//   fx_quarry_replica           one row: the applied position of the stream (created, sequence), and
+//                               the last receipt (rcvid) that was published
+//   fx_quarry_replica_sent      for recent receipts: the last published artifact (rid), and the number
+//                               of the receipt's artifacts up to it
+//   fx_quarry_replica_received  recent receipts that came from the stream
+//   fx_quarry_replica_late      artifacts that could not be published with their receipt, because
+//                               they waited (Repository::is_waiting) or were shunned
+//   fx_quarry_replica_private   artifacts that all hosts hold as private artifacts
+//   fx_quarry_replica_row       digest of each other row that was last published or applied
+//   fx_quarry_replica_out       changes of rows that are not yet published
+//
+// Artifacts are published in the order of (rcvid, rid), with the index fx_quarry_received (see
+// arrivals.h). A process that has several transactions, such as `fossil pull`, uses one rcvid for
+// all of them. It can also fill phantoms, whose rid is lower than those of published artifacts.
+// Therefore, recent receipts are examined again: if the number of artifacts up to the last published
+// one has changed, the whole receipt is published again.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <limits>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "quarry/artifact/hash_name.h"
+#include "quarry/base/result.h"
+#include "quarry/base/time.h"
+#include "quarry/repository/rid.h"
+
+namespace quarry::repository {
+
+class Repository;
+
+/// A position in a stream. A stream that was deleted and created again has another `created`.
+struct ReplicaPosition {
+  std::int64_t created = 0;
+  std::uint64_t sequence = 0;
+  friend bool operator==(const ReplicaPosition&, const ReplicaPosition&) = default;
+};
+
+/// A row that differs from the one that was last published or applied.
+struct ChangedRow {
+  std::string table;  // of the configuration, or `unversioned`, or `private`
+  std::string key;
+  std::string content = {};  // for the configuration: the content of a `config` card
+  std::string digest = {};   // empty if the row was deleted
+};
+
+/// Artifacts of a receipt that are to be published: those after the artifact `after` up to `last`.
+struct UnpublishedReceipt {
+  std::int64_t receipt = 0;
+  Rid after = 0;
+  Rid last = std::numeric_limits<Rid>::max();
+  bool is_late = false;  // the single artifact is in fx_quarry_replica_late
+  base::UnixMillis time = {};
+  std::string login = {};  // of the sender; empty if unknown
+  std::string address = {};
+};
+
+struct UnpublishedArtifact {
+  Rid rid = 0;
+  artifact::HashName name;
+  std::int64_t size = 0;                          // uncompressed
+  std::optional<artifact::HashName> source = {};  // the content is a delta on this artifact
+  std::string_view stored;                        // blob format (artifact/blob.h)
+  bool is_private = false;
+};
+
+/// What to record when artifacts are in the stream.
+struct PublishedArtifacts {
+  struct Part {
+    std::int64_t receipt = 0;
+    Rid artifact = 0;            // the last published one
+    std::int64_t artifacts = 0;  // number of artifacts of the receipt up to it
+  };
+  std::vector<Part> parts = {};
+  std::vector<Rid> deferred = {};  // to add to fx_quarry_replica_late
+  std::vector<Rid> finished = {};  // to remove from it
+  std::vector<Rid> as_private = {};
+  bool is_empty() const { return parts.empty() && finished.empty(); }
+};
+
+struct QueuedChange {
+  std::int64_t id = 0;
+  std::string nonce;
+  std::string content;
+};
+
+class ReplicaTables {
+ public:
+  /// REPOSITORY is not owned.
+  explicit ReplicaTables(Repository& repository) : repository_(repository) {}
+
+  // Use these functions inside a Snapshot or a Receipt. Errors of all functions: kIo, kCorrupt.
+
+  Result<bool> exist();
+  Result<ReplicaPosition> position();
+  /// Returns the rows that have changed. Leaves out rows that cannot be in a card. A private artifact
+  /// that has become public counts as a deleted row of the table `private`.
+  Result<std::vector<ChangedRow>> changed_rows();
+  Result<std::vector<QueuedChange>> queued(std::size_t limit);
+  /// Returns at most LIMIT receipts with unpublished artifacts, in order.
+  Result<std::vector<UnpublishedReceipt>> unpublished(std::size_t limit);
+  /// Calls VISIT for the artifacts of RECEIPT in order, until VISIT returns false. Adds those that
+  /// cannot be published yet to DEFERRED. The visited artifact is valid only during the call. Returns
+  /// the last artifact that was read, except the one for which VISIT returned false.
+  Result<Rid> visit_unpublished(const UnpublishedReceipt& receipt, std::vector<Rid>& deferred,
+                                const std::function<bool(const UnpublishedArtifact&)>& visit);
+  /// Returns the number of artifacts of RECEIPT up to the artifact LAST.
+  Result<std::int64_t> count(std::int64_t receipt, Rid last);
+  /// Calls VISIT for the names of all artifacts in alphabetical order, except phantoms and artifacts
+  /// that wait or are shunned.
+  Result<void> visit_names(const std::function<void(std::string_view)>& visit);
+
+  // Use these functions inside a Receipt.
+
+  /// Creates the tables. Everything that the repository holds counts as published, and POSITION as
+  /// applied.
+  Result<void> create(const ReplicaPosition& position);
+  Result<void> set_position(const ReplicaPosition& position);
+  Result<void> record(const std::vector<ChangedRow>& rows);
+  Result<void> record(const PublishedArtifacts& artifacts);
+  Result<void> queue(std::string_view content);
+  Result<void> remove_queued(std::int64_t id);
+  Result<void> remove_queued(std::string_view nonce);
+  /// Records that RECEIPT came from the stream.
+  Result<void> add_received(std::int64_t receipt);
+  /// Records that NAME is a private artifact on all hosts, if it is private here.
+  Result<void> add_private(const artifact::HashName& name);
+  /// Makes unpublished() return the artifact NAME again, if the repository holds it.
+  Result<void> publish_again(std::string_view name);
+  /// Skips received receipts that follow the last published one. Otherwise, unpublished() would
+  /// examine them each time.
+  Result<void> skip_received();
+
+ private:
+  Repository& repository_;
+};
+
+}  // namespace quarry::repository

@@ -1,0 +1,430 @@
+#include "quarry/repository/replica_tables.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <map>
+
+#include "quarry/artifact/blob.h"
+#include "quarry/artifact/digest.h"
+#include "quarry/base/log.h"
+#include "quarry/repository/configuration.h"
+#include "repository_state.h"
+
+namespace quarry::repository {
+
+using artifact::HashName;
+
+namespace {
+
+// Number of receipts before the last published one that are examined again.
+constexpr std::int64_t kRecentReceipts = 100;
+
+constexpr std::string_view kUnversioned = "unversioned";
+constexpr std::string_view kPrivate = "private";
+
+constexpr const char* kReplicaSchema =
+    "CREATE TABLE fx_quarry_replica(id INTEGER PRIMARY KEY CHECK(id=1), created INT, sequence INT,"
+    " receipt INT, first INT);"
+    "CREATE TABLE fx_quarry_replica_sent(rcvid INTEGER PRIMARY KEY, rid INT, artifacts INT);"
+    "CREATE TABLE fx_quarry_replica_received(rcvid INTEGER PRIMARY KEY);"
+    "CREATE TABLE fx_quarry_replica_late(rid INTEGER PRIMARY KEY);"
+    "CREATE TABLE fx_quarry_replica_private(rid INTEGER PRIMARY KEY);"
+    "CREATE TABLE fx_quarry_replica_row(name TEXT, key TEXT, digest TEXT, PRIMARY KEY(name,key))"
+    " WITHOUT ROWID;"
+    // Ids are never reused, because remove_queued() must not remove a later change.
+    "CREATE TABLE fx_quarry_replica_out(id INTEGER PRIMARY KEY AUTOINCREMENT,"
+    " nonce TEXT DEFAULT (lower(hex(randomblob(16)))), content BLOB)";
+
+/// Compares the rows of a repository with their digests.
+class Comparison {
+ public:
+  explicit Comparison(RepositoryState& state) : database_(state.database), settings_(state) {
+    Query query = database_.query("SELECT name, key, digest FROM fx_quarry_replica_row");
+    while (query.step()) {
+      digests_.emplace(std::pair(query.text(0), query.text(1)), query.text(2));
+    }
+  }
+
+  std::vector<ChangedRow> run() {
+    compare_configuration();
+    compare_unversioned();
+    for (const auto& [row, digest] : digests_) changed_.push_back({row.first, row.second});
+    find_published();
+    return std::move(changed_);
+  }
+
+ private:
+  void compare(std::string_view table, std::string_view key, std::string_view content,
+               std::string&& digest) {
+    const auto known = digests_.find({std::string(table), std::string(key)});
+    const bool is_same = known != digests_.end() && known->second == digest;
+    if (known != digests_.end()) digests_.erase(known);
+    if (is_same) return;
+    changed_.push_back(
+        {std::string(table), std::string(key), std::string(content), std::move(digest)});
+  }
+
+  void compare_configuration() {
+    settings_.visit_whole_configuration([&](std::string_view name, std::string_view content) {
+      const auto record = parse_config_record(name, content, true);
+      if (!record || record->key.empty()) return;
+      compare(record->table, record->key, content, artifact::sha3_256_hex(content));
+    });
+  }
+
+  void compare_unversioned() {
+    if (!database_.has_table(kUnversioned)) return;
+    Query query = database_.query(
+        "SELECT name, mtime, ifnull(hash,'-') FROM unversioned"
+        // Leave out files whose content has never arrived (see receipt/unversioned.cc).
+        " WHERE hash IS NULL OR content IS NOT NULL"
+        " OR hash IN ('da39a3ee5e6b4b0d3255bfef95601890afd80709',"
+        "'a7ffc6f8bf1ed76651c14756a061d662f580ff4de43b49fa82d80a4b80f8434a')");
+    while (query.step()) {
+      compare(kUnversioned, query.text(0), {},
+              fmt::format("{} {}", query.integer(1), query.text(2)));
+    }
+  }
+
+  void find_published() {
+    Query query = database_.query(
+        "SELECT (SELECT uuid FROM blob WHERE rid=p.rid AND size>=0)"
+        " FROM fx_quarry_replica_private AS p"
+        " WHERE NOT EXISTS(SELECT 1 FROM private WHERE rid=p.rid)");
+    while (query.step()) {
+      if (!query.is_null(0))
+        changed_.push_back({std::string(kPrivate), std::string(query.text(0))});
+    }
+  }
+
+  Database& database_;
+  Settings settings_;
+  std::map<std::pair<std::string, std::string>, std::string> digests_;  // not yet compared
+  std::vector<ChangedRow> changed_;
+};
+
+void read_sender(Database& database, UnpublishedReceipt& receipt) {
+  Query query = database.query(
+      "SELECT mtime, ipaddr, (SELECT login FROM user WHERE uid=rcvfrom.uid) FROM rcvfrom"
+      " WHERE rcvid=?1",
+      receipt.receipt);
+  if (!query.step()) return;
+  receipt.time = base::from_julian_day(query.real(0));
+  receipt.address = query.text(1);
+  receipt.login = query.text(2);
+}
+
+/// Returns the receipt before the first one that is examined.
+std::int64_t start_of(Database& database) {
+  return database.first_integer("SELECT max(receipt-?1, first) FROM fx_quarry_replica WHERE id=1",
+                                kRecentReceipts);
+}
+
+void add_late(RepositoryState& state, std::vector<UnpublishedReceipt>& to) {
+  Query query = state.database.query(
+      "SELECT l.rid, ifnull((SELECT rcvid FROM blob WHERE rid=l.rid AND size>=0),0),"
+      " EXISTS(SELECT 1 FROM shun WHERE uuid=(SELECT uuid FROM blob WHERE rid=l.rid))"
+      " FROM fx_quarry_replica_late AS l");
+  while (query.step()) {
+    const Rid rid = query.integer(0);
+    const std::int64_t receipt = query.integer(1);
+    // An artifact that was deleted, or is a phantom again, is removed from the table when it is
+    // published as a part without artifacts.
+    const bool must_wait = query.integer(2) != 0 || state.waiting_ones().contains(rid);
+    if (receipt != 0 && must_wait) continue;
+    to.push_back({.receipt = receipt, .after = rid - 1, .last = rid, .is_late = true});
+  }
+}
+
+void trim(Database& database) {
+  database.execute(
+      "DELETE FROM fx_quarry_replica_sent WHERE rcvid<="
+      "(SELECT receipt FROM fx_quarry_replica WHERE id=1)-?1",
+      kRecentReceipts);
+  database.execute(
+      "DELETE FROM fx_quarry_replica_received WHERE rcvid<="
+      "(SELECT receipt FROM fx_quarry_replica WHERE id=1)-?1",
+      kRecentReceipts);
+}
+
+/// Reads artifacts as they are published.
+class UnpublishedArtifacts {
+ public:
+  UnpublishedArtifacts(RepositoryState& state, const UnpublishedReceipt& receipt)
+      : r_(state),
+        receipt_(receipt),
+        query_(state.database.query("SELECT rid, uuid, size, content,"
+                                    " EXISTS(SELECT 1 FROM private WHERE rid=b.rid),"
+                                    " EXISTS(SELECT 1 FROM shun WHERE uuid=b.uuid),"
+                                    " ifnull((SELECT srcid FROM delta WHERE rid=b.rid),0)"
+                                    " FROM blob AS b INDEXED BY fx_quarry_received"
+                                    " WHERE rcvid=?1 AND rid>?2 AND rid<=?3 ORDER BY rid",
+                                    receipt.receipt, receipt.after, receipt.last)) {}
+
+  bool step() { return query_.step(); }
+  Rid rid() const { return query_.integer(0); }
+  bool must_wait() const { return query_.integer(5) != 0 || r_.waiting_ones().contains(rid()); }
+
+  /// Returns the current artifact, or nullopt if it is a phantom or cannot be read.
+  std::optional<UnpublishedArtifact> artifact() {
+    const auto name = HashName::parse(query_.text(1));
+    if (!name || query_.integer(2) < 0) return std::nullopt;
+    UnpublishedArtifact found{.rid = rid(),
+                              .name = *name,
+                              .size = query_.integer(2),
+                              .stored = query_.blob(3),
+                              .is_private = query_.integer(4) != 0};
+    const Rid source = query_.integer(6);
+    if (source == 0) return found;
+    found.source = published_name(source, found.is_private);
+    if (found.source) return found;
+    const auto content = r_.contents.get(rid());
+    if (!content) {
+      base::log(base::LogLevel::kError, "{}: cannot publish artifact {}: {}", r_.path.string(),
+                name->str(), content.error().message);
+      return std::nullopt;
+    }
+    whole_ = artifact::blob_compress(**content);
+    found.stored = whole_;
+    return found;
+  }
+
+ private:
+  /// Returns the name of SOURCE if it is published before the current artifact.
+  std::optional<HashName> published_name(Rid source, bool artifact_is_private) {
+    if (!r_.privacy.may_be_delta_on(source, artifact_is_private)) return std::nullopt;
+    Query query = r_.database.query(
+        "SELECT uuid, rcvid, EXISTS(SELECT 1 FROM shun WHERE uuid=b.uuid)"
+        " OR EXISTS(SELECT 1 FROM fx_quarry_replica_late WHERE rid=b.rid),"
+        " EXISTS(SELECT 1 FROM fx_quarry_replica_received AS r WHERE r.rcvid=b.rcvid)"
+        " FROM blob AS b WHERE rid=?1 AND size>=0",
+        source);
+    if (!query.step() || query.integer(2) != 0) return std::nullopt;
+    const bool is_earlier =
+        std::pair(query.integer(1), source) < std::pair(receipt_.receipt, rid());
+    if (!is_earlier && query.integer(3) == 0) return std::nullopt;
+    return HashName::parse(query.text(0));
+  }
+
+  RepositoryState& r_;
+  const UnpublishedReceipt& receipt_;
+  Query query_;
+  std::string whole_;
+};
+
+}  // namespace
+
+Result<bool> ReplicaTables::exist() {
+  return guarded(repository_.internals(),
+                 [](Database& database) { return database.has_table("fx_quarry_replica"); });
+}
+
+Result<void> ReplicaTables::create(const ReplicaPosition& position) {
+  const auto created = guarded(repository_.internals(), [&](Database& database) {
+    database.execute(kReplicaSchema);
+    database.execute(
+        "INSERT INTO fx_quarry_replica(id,created,sequence,receipt,first)"
+        " SELECT 1, ?1, ?2, ifnull(max(rcvid),0), ifnull(max(rcvid),0) FROM rcvfrom",
+        position.created, static_cast<std::int64_t>(position.sequence));
+    database.execute("INSERT INTO fx_quarry_replica_private SELECT rid FROM private AS p");
+  });
+  QUARRY_TRY(created);
+  QUARRY_TRY_ASSIGN(const std::vector<ChangedRow> rows, changed_rows());
+  return record(rows);
+}
+
+Result<ReplicaPosition> ReplicaTables::position() {
+  return guarded(repository_.internals(), [](Database& database) {
+    Query query = database.query("SELECT created, sequence FROM fx_quarry_replica WHERE id=1");
+    if (!query.step()) return ReplicaPosition();
+    return ReplicaPosition{query.integer(0), static_cast<std::uint64_t>(query.integer(1))};
+  });
+}
+
+Result<void> ReplicaTables::set_position(const ReplicaPosition& position) {
+  return guarded(repository_.internals(), [&](Database& database) {
+    database.execute("UPDATE fx_quarry_replica SET created=?1, sequence=?2 WHERE id=1",
+                     position.created, static_cast<std::int64_t>(position.sequence));
+  });
+}
+
+Result<std::vector<ChangedRow>> ReplicaTables::changed_rows() {
+  return guarded(repository_.internals(),
+                 [](RepositoryState& state) { return Comparison(state).run(); });
+}
+
+Result<void> ReplicaTables::record(const std::vector<ChangedRow>& rows) {
+  return guarded(repository_.internals(), [&](Database& database) {
+    for (const ChangedRow& row : rows) {
+      if (row.table == kPrivate) {
+        database.execute(
+            "DELETE FROM fx_quarry_replica_private"
+            " WHERE rid=(SELECT rid FROM blob WHERE uuid=?1)",
+            row.key);
+      } else if (row.digest.empty()) {
+        database.execute("DELETE FROM fx_quarry_replica_row WHERE name=?1 AND key=?2", row.table,
+                         row.key);
+      } else {
+        database.execute("REPLACE INTO fx_quarry_replica_row VALUES(?1,?2,?3)", row.table, row.key,
+                         row.digest);
+      }
+    }
+  });
+}
+
+Result<std::vector<QueuedChange>> ReplicaTables::queued(std::size_t limit) {
+  return guarded(repository_.internals(), [&](Database& database) {
+    std::vector<QueuedChange> changes;
+    Query query = database.query(
+        "SELECT id, nonce, content FROM fx_quarry_replica_out ORDER BY id LIMIT ?1", limit);
+    while (query.step()) {
+      changes.push_back({query.integer(0), std::string(query.text(1)), std::string(query.blob(2))});
+    }
+    return changes;
+  });
+}
+
+Result<void> ReplicaTables::queue(std::string_view content) {
+  return guarded(repository_.internals(), [&](Database& database) {
+    database.execute("INSERT INTO fx_quarry_replica_out(content) VALUES(?1)", Blob{content});
+  });
+}
+
+Result<void> ReplicaTables::remove_queued(std::int64_t id) {
+  return guarded(repository_.internals(), [&](Database& database) {
+    database.execute("DELETE FROM fx_quarry_replica_out WHERE id=?1", id);
+  });
+}
+
+Result<void> ReplicaTables::remove_queued(std::string_view nonce) {
+  return guarded(repository_.internals(), [&](Database& database) {
+    database.execute("DELETE FROM fx_quarry_replica_out WHERE nonce=?1", nonce);
+  });
+}
+
+Result<std::vector<UnpublishedReceipt>> ReplicaTables::unpublished(std::size_t limit) {
+  return guarded(repository_.internals(), [&](RepositoryState& state) {
+    std::vector<UnpublishedReceipt> found;
+    add_late(state, found);
+    Query query = state.database.query(
+        "SELECT rcvid, max(rid) FROM blob AS b INDEXED BY fx_quarry_received WHERE rcvid>?1"
+        " AND NOT EXISTS(SELECT 1 FROM fx_quarry_replica_received AS r WHERE r.rcvid=b.rcvid)"
+        " GROUP BY rcvid ORDER BY rcvid",
+        start_of(state.database));
+    while (found.size() < limit && query.step()) {
+      const std::int64_t receipt = query.integer(0);
+      Rid after = 0;
+      Query sent = state.database.query(
+          "SELECT rid, artifacts=(SELECT count(*) FROM blob INDEXED BY fx_quarry_received"
+          " WHERE rcvid=?1 AND rid<=s.rid) FROM fx_quarry_replica_sent AS s WHERE rcvid=?1",
+          receipt);
+      if (sent.step() && sent.integer(1) != 0) after = sent.integer(0);
+      if (query.integer(1) > after) found.push_back({.receipt = receipt, .after = after});
+    }
+    for (UnpublishedReceipt& receipt : found) read_sender(state.database, receipt);
+    return found;
+  });
+}
+
+Result<Rid> ReplicaTables::visit_unpublished(
+    const UnpublishedReceipt& receipt, std::vector<Rid>& deferred,
+    const std::function<bool(const UnpublishedArtifact&)>& visit) {
+  return guarded(repository_.internals(), [&](RepositoryState& state) {
+    UnpublishedArtifacts artifacts(state, receipt);
+    Rid last = receipt.after;
+    while (artifacts.step()) {
+      if (artifacts.must_wait()) {
+        deferred.push_back(artifacts.rid());
+      } else if (const auto artifact = artifacts.artifact(); artifact && !visit(*artifact)) {
+        break;
+      }
+      last = artifacts.rid();
+    }
+    return last;
+  });
+}
+
+Result<std::int64_t> ReplicaTables::count(std::int64_t receipt, Rid last) {
+  return guarded(repository_.internals(), [&](Database& database) {
+    return database.first_integer(
+        "SELECT count(*) FROM blob INDEXED BY fx_quarry_received WHERE rcvid=?1 AND rid<=?2",
+        receipt, last);
+  });
+}
+
+Result<void> ReplicaTables::record(const PublishedArtifacts& artifacts) {
+  return guarded(repository_.internals(), [&](Database& database) {
+    for (const Rid rid : artifacts.finished) {
+      database.execute("DELETE FROM fx_quarry_replica_late WHERE rid=?1", rid);
+    }
+    for (const Rid rid : artifacts.deferred) {
+      database.execute("INSERT OR IGNORE INTO fx_quarry_replica_late(rid) VALUES(?1)", rid);
+    }
+    for (const Rid rid : artifacts.as_private) {
+      database.execute("INSERT OR IGNORE INTO fx_quarry_replica_private(rid) VALUES(?1)", rid);
+    }
+    for (const auto& part : artifacts.parts) {
+      database.execute("REPLACE INTO fx_quarry_replica_sent(rcvid,rid,artifacts) VALUES(?1,?2,?3)",
+                       part.receipt, part.artifact, part.artifacts);
+      database.execute("UPDATE fx_quarry_replica SET receipt=max(receipt,?1) WHERE id=1",
+                       part.receipt);
+    }
+    trim(database);
+  });
+}
+
+Result<void> ReplicaTables::add_received(std::int64_t receipt) {
+  return guarded(repository_.internals(), [&](Database& database) {
+    database.execute("INSERT OR IGNORE INTO fx_quarry_replica_received(rcvid) VALUES(?1)", receipt);
+  });
+}
+
+Result<void> ReplicaTables::add_private(const HashName& name) {
+  return guarded(repository_.internals(), [&](Database& database) {
+    database.execute(
+        "INSERT OR IGNORE INTO fx_quarry_replica_private(rid)"
+        " SELECT rid FROM private WHERE rid=(SELECT rid FROM blob WHERE uuid=?1)",
+        name.str());
+  });
+}
+
+Result<void> ReplicaTables::publish_again(std::string_view name) {
+  return guarded(repository_.internals(), [&](Database& database) {
+    database.execute(
+        "INSERT OR IGNORE INTO fx_quarry_replica_late(rid)"
+        " SELECT rid FROM blob WHERE uuid=?1 AND size>=0",
+        name);
+  });
+}
+
+Result<void> ReplicaTables::skip_received() {
+  return guarded(repository_.internals(), [&](Database& database) {
+    const std::int64_t last =
+        database.first_integer("SELECT receipt FROM fx_quarry_replica WHERE id=1");
+    // The first receipt that is not published, or 0.
+    const std::int64_t next = database.first_integer(
+        "SELECT rcvid FROM blob AS b INDEXED BY fx_quarry_received WHERE rcvid>?1"
+        " AND NOT EXISTS(SELECT 1 FROM fx_quarry_replica_received AS r WHERE r.rcvid=b.rcvid)"
+        " ORDER BY rcvid LIMIT 1",
+        last);
+    const std::int64_t skipped =
+        next != 0 ? next - 1
+                  : database.first_integer("SELECT max(rcvid) FROM fx_quarry_replica_received");
+    database.execute("UPDATE fx_quarry_replica SET receipt=max(receipt,?1) WHERE id=1", skipped);
+    trim(database);
+  });
+}
+
+Result<void> ReplicaTables::visit_names(const std::function<void(std::string_view)>& visit) {
+  return guarded(repository_.internals(), [&](RepositoryState& state) {
+    Query query = state.database.query(
+        "SELECT uuid, rid FROM blob WHERE size>=0 AND uuid NOT IN (SELECT uuid FROM shun)"
+        " ORDER BY uuid");
+    while (query.step()) {
+      if (!state.waiting_ones().contains(query.integer(1))) visit(query.text(0));
+    }
+  });
+}
+
+}  // namespace quarry::repository

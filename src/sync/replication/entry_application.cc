@@ -1,0 +1,137 @@
+#include "entry_application.h"
+
+#include "entry_writer.h"
+#include "quarry/base/log.h"
+
+namespace quarry::sync {
+
+using artifact::HashName;
+using repository::Arrival;
+using repository::ConfigRecord;
+using repository::Receipt;
+using repository::UnversionedArrival;
+
+namespace {
+
+// Maximum number of items that are skipped singly. The transaction is repeated for each of them.
+constexpr std::size_t kMaxBadItems = 16;
+
+}  // namespace
+
+Result<void> queue_changes(repository::Repository& repository, repository::ReplicaTables& tables,
+                           std::size_t max_entry) {
+  QUARRY_TRY_ASSIGN(const auto rows, tables.changed_rows());
+  for (const std::string& cards : change_cards(repository, rows, max_entry)) {
+    QUARRY_TRY(tables.queue(cards));
+  }
+  return tables.record(rows);
+}
+
+Result<void> EntryApplication::run() {
+  parse();
+  for (;;) {
+    const auto applied = apply_all();
+    if (applied || !skip(applied.error())) return applied;
+  }
+}
+
+void EntryApplication::parse() {
+  for (const IncomingEntry& entry : entries_) {
+    auto parsed = parse_entry(entry.content);
+    if (!parsed) {
+      base::log(base::LogLevel::kError, "{}: skipped entry {} of the stream: {}",
+                repository_.path().string(), entry.sequence, parsed.error().message);
+      parsed_.emplace_back();
+    } else {
+      parsed_.emplace_back(std::move(*parsed));
+    }
+  }
+}
+
+/// Returns whether the transaction can be repeated without the item that has failed with ERROR.
+bool EntryApplication::skip(const Error& error) {
+  if (error.code != ErrorCode::kInvalid && error.code != ErrorCode::kLimit) return false;
+  const auto& [entry, item] = current_;
+  if (entry >= entries_.size() || !parsed_[entry]) return false;
+  const bool is_whole = bad_.size() >= kMaxBadItems;
+  base::log(base::LogLevel::kError, "{}: skipped {} of entry {} of the stream: {}",
+            repository_.path().string(), is_whole ? "the rest" : "an item",
+            entries_[entry].sequence, error.message);
+  if (is_whole) {
+    auto& items = parsed_[entry]->items;
+    items.erase(items.begin() + static_cast<std::ptrdiff_t>(item), items.end());
+  } else {
+    bad_.insert(current_);
+  }
+  return true;
+}
+
+Result<void> EntryApplication::apply_all() {
+  current_ = {entries_.size(), 0};
+  QUARRY_TRY_ASSIGN(Receipt receipt, repository_.receive_unsynced());
+  QUARRY_TRY_ASSIGN(const ReplicaPosition before, tables_.position());
+  bool has_changes = false;
+  for (std::size_t i = 0; i < entries_.size(); ++i) {
+    const bool is_applied =
+        before.created == position_.created && entries_[i].sequence <= before.sequence;
+    if (is_applied || !parsed_[i]) continue;
+    if (parsed_[i]->is_change && !has_changes) {
+      has_changes = true;
+      QUARRY_TRY(queue_changes(repository_, tables_, max_entry_));
+    }
+    QUARRY_TRY(apply(i, receipt));
+  }
+  current_ = {entries_.size(), 0};
+  if (has_changes) {
+    // All rows that differ from their digests have been changed by the entries.
+    QUARRY_TRY_ASSIGN(const auto rows, tables_.changed_rows());
+    QUARRY_TRY(tables_.record(rows));
+  }
+  QUARRY_TRY(tables_.skip_received());
+  QUARRY_TRY(tables_.set_position(position_));
+  return receipt.commit();
+}
+
+Result<void> EntryApplication::apply(std::size_t index, Receipt& receipt) {
+  const ParsedEntry& entry = *parsed_[index];
+  if (entry.is_change && entries_[index].is_own) QUARRY_TRY(tables_.remove_queued(entry.nonce));
+  const auto user = repository_.settings().find_user(entry.login);
+  receipt.set_sender(
+      {.uid = user ? user->uid : 0, .address = entry.address, .received = entry.time});
+  for (std::size_t i = 0; i < entry.items.size(); ++i) {
+    current_ = {index, i};
+    if (bad_.contains(current_)) continue;
+    const auto* const arrival = std::get_if<Arrival>(&entry.items[i]);
+    if (arrival != nullptr && entries_[index].is_own && is_known(*arrival)) continue;
+    QUARRY_TRY(apply(entry.items[i], receipt));
+  }
+  if (receipt.id() != 0) QUARRY_TRY(tables_.add_received(receipt.id()));
+  return {};
+}
+
+bool EntryApplication::is_known(const Arrival& arrival) {
+  const auto info = repository_.find(arrival.name);
+  return info && !info->is_phantom();
+}
+
+Result<void> EntryApplication::apply(const EntryItem& item, Receipt& receipt) {
+  if (const auto* arrival = std::get_if<Arrival>(&item)) {
+    QUARRY_TRY(receipt.store(*arrival));
+    return arrival->is_private ? tables_.add_private(arrival->name) : Result<void>();
+  }
+  if (const auto* record = std::get_if<ConfigRecord>(&item)) {
+    return receipt.replace_config(*record);
+  }
+  if (const auto* file = std::get_if<UnversionedArrival>(&item)) {
+    return receipt.replace_unversioned(*file);
+  }
+  if (const auto* removed = std::get_if<RemovedRow>(&item)) {
+    if (removed->table == "unversioned") return receipt.remove_unversioned(removed->key);
+    QUARRY_TRY(receipt.remove_config(removed->table, removed->key));
+    // A host that has ignored the artifact while it was shunned does not hold it.
+    return removed->table == "shun" ? tables_.publish_again(removed->key) : Result<void>();
+  }
+  return receipt.set_private(std::get<HashName>(item), false);
+}
+
+}  // namespace quarry::sync

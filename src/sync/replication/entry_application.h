@@ -1,0 +1,57 @@
+// Applies entries of the stream in one transaction. See quarry/sync/replication.h.
+#pragma once
+
+#include <cstddef>
+#include <optional>
+#include <set>
+#include <utility>
+#include <vector>
+
+#include "entry_cards.h"
+#include "quarry/base/result.h"
+#include "quarry/repository/replica_tables.h"
+#include "quarry/repository/repository.h"
+#include "quarry/sync/replication.h"
+
+namespace quarry::sync {
+
+/// Adds the rows that have changed on this host to the queue. Use inside a Receipt.
+Result<void> queue_changes(repository::Repository& repository, repository::ReplicaTables& tables,
+                           std::size_t max_entry);
+
+class EntryApplication {
+ public:
+  /// Arguments are not owned.
+  EntryApplication(repository::Repository& repository, repository::ReplicaTables& tables,
+                   std::size_t max_entry, const std::vector<IncomingEntry>& entries,
+                   const ReplicaPosition& position)
+      : repository_(repository),
+        tables_(tables),
+        max_entry_(max_entry),
+        entries_(entries),
+        position_(position) {}
+
+  Result<void> run();
+
+ private:
+  /// An item of an entry: the index of the entry, and the index in ParsedEntry::items.
+  using Place = std::pair<std::size_t, std::size_t>;
+
+  void parse();
+  Result<void> apply_all();
+  Result<void> apply(std::size_t index, repository::Receipt& receipt);
+  Result<void> apply(const EntryItem& item, repository::Receipt& receipt);
+  bool is_known(const repository::Arrival& arrival);
+  bool skip(const Error& error);
+
+  repository::Repository& repository_;
+  repository::ReplicaTables& tables_;
+  std::size_t max_entry_;
+  const std::vector<IncomingEntry>& entries_;
+  const ReplicaPosition& position_;
+  std::vector<std::optional<ParsedEntry>> parsed_;  // nullopt if the entry is malformed
+  std::set<Place> bad_;                             // items that cannot be applied
+  Place current_;
+};
+
+}  // namespace quarry::sync

@@ -1,0 +1,141 @@
+#include "quarry/sync/replication.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <optional>
+
+#include "entry_application.h"
+#include "entry_writer.h"
+#include "quarry/artifact/digest.h"
+#include "quarry/repository/arrivals.h"
+
+namespace quarry::sync {
+
+using repository::PublishedArtifacts;
+using repository::Receipt;
+
+namespace {
+
+// Maximum number of receipts that are read at once.
+constexpr std::size_t kReceipts = 100;
+
+void append(const PublishedArtifacts& more, PublishedArtifacts& to) {
+  to.parts.insert(to.parts.end(), more.parts.begin(), more.parts.end());
+  to.deferred.insert(to.deferred.end(), more.deferred.begin(), more.deferred.end());
+  to.finished.insert(to.finished.end(), more.finished.begin(), more.finished.end());
+}
+
+}  // namespace
+
+Result<bool> Replication::prepare(const ReplicaPosition& position) {
+  {
+    QUARRY_TRY_ASSIGN(const auto snapshot, repository_.snapshot());
+    QUARRY_TRY_ASSIGN(const bool exist, tables_.exist());
+    if (exist) return false;
+  }
+  QUARRY_TRY(repository::Arrivals(repository_).prepare());
+  QUARRY_TRY_ASSIGN(Receipt receipt, repository_.receive());
+  QUARRY_TRY_ASSIGN(const bool exist, tables_.exist());
+  if (exist) return false;
+  QUARRY_TRY(tables_.create(position));
+  QUARRY_TRY(receipt.commit());
+  return true;
+}
+
+Result<std::string> Replication::project() {
+  QUARRY_TRY_ASSIGN(const auto snapshot, repository_.snapshot());
+  return repository_.settings().project_code();
+}
+
+Result<ReplicaPosition> Replication::position() {
+  QUARRY_TRY_ASSIGN(const auto snapshot, repository_.snapshot());
+  return tables_.position();
+}
+
+Result<void> Replication::find_changes() {
+  {
+    QUARRY_TRY_ASSIGN(const auto snapshot, repository_.snapshot());
+    if (repository_.state() == compared_) return {};
+    QUARRY_TRY_ASSIGN(const auto rows, tables_.changed_rows());
+    if (rows.empty()) {
+      compared_ = repository_.state();
+      return {};
+    }
+  }
+  QUARRY_TRY_ASSIGN(Receipt receipt, repository_.receive());
+  QUARRY_TRY(queue_changes(repository_, tables_, max_entry_));
+  return receipt.commit();
+}
+
+Result<std::vector<OutgoingEntry>> Replication::outgoing(std::size_t count) {
+  PublishedArtifacts rest;
+  QUARRY_TRY_ASSIGN(auto entries, read_outgoing(count, rest));
+  if (rest.is_empty()) return entries;
+  if (!entries.empty() && entries.back().out_id == 0) {
+    append(rest, entries.back().artifacts);
+    return entries;
+  }
+  QUARRY_TRY_ASSIGN(Receipt receipt, repository_.receive_unsynced());
+  QUARRY_TRY(tables_.record(rest));
+  QUARRY_TRY(receipt.commit());
+  return entries;
+}
+
+/// Reads what outgoing() returns. REST is what has to be recorded in addition.
+Result<std::vector<OutgoingEntry>> Replication::read_outgoing(std::size_t count,
+                                                              PublishedArtifacts& rest) {
+  QUARRY_TRY_ASSIGN(const auto snapshot, repository_.snapshot());
+  std::vector<OutgoingEntry> entries;
+  QUARRY_TRY_ASSIGN(const auto changes, tables_.queued(count));
+  for (const auto& change : changes) {
+    entries.push_back({.content = fmt::format("change {}\n{}", change.nonce, change.content),
+                       .out_id = change.id});
+  }
+  if (entries.size() >= count) return entries;
+  ArtifactEntries artifacts(tables_, entries, count, max_entry_);
+  QUARRY_TRY_ASSIGN(const auto receipts, tables_.unpublished(kReceipts));
+  for (const auto& receipt : receipts) {
+    if (artifacts.is_full()) break;
+    QUARRY_TRY(artifacts.add(receipt));
+  }
+  rest = artifacts.take_rest();
+  return entries;
+}
+
+Result<void> Replication::published(const std::vector<OutgoingEntry>& entries) {
+  if (entries.empty()) return {};
+  // If a published change were published again later, it would undo newer changes of other hosts.
+  const bool has_changes =
+      std::ranges::any_of(entries, [](const OutgoingEntry& entry) { return entry.out_id != 0; });
+  QUARRY_TRY_ASSIGN(Receipt receipt,
+                    has_changes ? repository_.receive() : repository_.receive_unsynced());
+  for (const OutgoingEntry& entry : entries) {
+    if (entry.out_id != 0) QUARRY_TRY(tables_.remove_queued(entry.out_id));
+    if (entry.out_id == 0) QUARRY_TRY(tables_.record(entry.artifacts));
+  }
+  return receipt.commit();
+}
+
+Result<void> Replication::apply(const std::vector<IncomingEntry>& entries,
+                                const ReplicaPosition& position) {
+  // A change that is found here is synced to the disk, unlike the commit of the application.
+  QUARRY_TRY(find_changes());
+  EntryApplication application(repository_, tables_, max_entry_, entries, position);
+  return application.run();
+}
+
+Result<Replication::Contents> Replication::contents() {
+  QUARRY_TRY_ASSIGN(const auto snapshot, repository_.snapshot());
+  Contents contents;
+  std::string names;
+  QUARRY_TRY(tables_.visit_names([&](std::string_view name) {
+    ++contents.artifacts;
+    names += name;
+    names += '\n';
+  }));
+  contents.digest = artifact::sha3_256_hex(names);
+  return contents;
+}
+
+}  // namespace quarry::sync
