@@ -4,6 +4,7 @@
 //                         single repository) and answers when a quorum of servers has stored it
 //   notify POOL NAME\n    the same without an answer
 //   status\n              answers with one line of JSON
+//   status POOL NAME\n    the state of one repository, with its number of artifacts and their digest
 //
 // Answers: `ok JSON\n` or `error TEXT\n`. The socket's owner and mode restrict access.
 #pragma once
@@ -24,12 +25,15 @@ class Publication {
       : socket_(std::move(socket)), time_out_(time_out) {}
 
   /// Returns when everything that the repository held at the time of the call is in the stream.
-  /// Errors: kBusy (not in time), kNotFound (quarry-replica does not run), kIo.
+  /// Errors: kBusy (not in time), kNotFound (quarry-replica does not run), kDenied, kIo (also an
+  /// error that quarry-replica has answered).
   Result<void> publish(std::string_view pool, std::string_view name) const;
   /// Does not wait. Errors are ignored, because quarry-replica finds changes itself later.
   void notify(std::string_view pool, std::string_view name) const;
-  /// Returns the status as JSON.
+  /// Returns the status as JSON. Errors: the same as for publish().
   Result<std::string> status() const;
+  /// Returns the state of one repository as JSON.
+  Result<std::string> status(std::string_view pool, std::string_view name) const;
 
  private:
   std::string socket_;
