@@ -7,7 +7,8 @@
 //                for each repository and batch
 //
 // The position in the stream is in each repository (sync/replication.h) and, for the start, in the
-// file `position` of the folder.
+// file `position` of the folder. The file `repositories` records the state of all files, so the start
+// opens only those that have changed.
 #pragma once
 
 #include <chrono>
@@ -41,7 +42,9 @@ struct ReplicaOptions {
   repository::OpenOptions open = {};
 };
 
-/// Runs until SIGTERM or SIGINT. LISTENER is a non-blocking Unix socket. REOPEN_LOGS is called at
+/// Blocks the signals that run() waits for, and ignores SIGPIPE. Call it before any thread is started.
+void hold_signals();
+/// Runs until SIGTERM or SIGINT. Callers of the socket that then wait get an error. LISTENER is a non-blocking Unix socket. REOPEN_LOGS is called at
 /// SIGUSR1. Errors: kInvalid, kIo (the folder cannot be written).
 Result<void> run(const ReplicaOptions& options, base::Fd listener,
                  const std::function<void()>& reopen_logs);

@@ -1,0 +1,124 @@
+// Reads the stream and applies the entries of all hosts, also of this one (see sync/replication.h).
+// One thread reads. It applies what has arrived as soon as nothing more is waiting, so a single push
+// is applied at once and many are applied together.
+//
+// If a repository cannot be written, its entries wait in memory, and the other repositories continue.
+// Later entries of the same repository are skipped; they are read again when the waiting ones have
+// been applied.
+//
+// The file `position` in the folder of the process is only a start value: the repositories know what
+// was applied to them.
+#pragma once
+
+#include <chrono>
+#include <condition_variable>
+#include <cstdint>
+#include <filesystem>
+#include <map>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "quarry/base/log_throttle.h"
+#include "quarry/replica/entry.h"
+#include "quarry/replica/stream.h"
+#include "repositories.h"
+#include "stream_health.h"
+
+namespace quarry::replica {
+
+struct ApplierOptions {
+  std::string host;
+  std::filesystem::path position_file;
+  std::size_t max_entry = std::size_t{640} << 20;  // in bytes; see EntryReader
+  std::chrono::milliseconds min_delay{250};        // before a failed repository is tried again
+  std::chrono::milliseconds max_delay{60000};      // doubles up to this
+};
+
+class Applier final : public ReadPosition {
+ public:
+  struct Figures {
+    std::uint64_t sequence = 0;  // of the last message that was read
+    base::UnixMillis stored;     // when the stream has stored it
+    std::uint64_t applied = 0;   // entries
+    std::uint64_t skipped = 0;   // entries about projects that this host does not have
+    std::uint64_t malformed = 0;
+  };
+
+  /// STREAM and HEALTH are not owned. Reads the position file.
+  Applier(Stream& stream, StreamHealth& health, const ApplierOptions& options);
+  ~Applier() override { stop(); }
+  Applier(const Applier&) = delete;
+  Applier& operator=(const Applier&) = delete;
+
+  /// Starts the thread. All repositories whose projects are not known yet have been opened before.
+  void start(Repositories& repositories);
+  void stop();
+  Figures figures() const;
+
+  sync::ReplicaPosition start_of(const std::string& project) override;
+  void opened(const std::string& project, const sync::ReplicaPosition& position,
+              bool is_new) override;
+
+ private:
+  using Clock = std::chrono::steady_clock;
+
+  /// Entries of a repository that could not be applied.
+  struct Waiting {
+    std::vector<Entry> entries;  // the first ones; empty if they were too large to keep
+    std::uint64_t first = 0;     // sequence
+    bool has_more = false;       // whether later entries were skipped
+    std::chrono::milliseconds delay{0};
+    Clock::time_point next_try;
+  };
+
+  void run();
+  bool is_stopping() const;
+  bool go_on_reading();
+  Result<void> find_position();
+  std::uint64_t check_position(const sync::ReplicaPosition& position, const StreamRange& range);
+  void take(StreamMessage&& message);
+  void apply_batch();
+  void apply_to(const std::string& project, std::vector<Entry>&& entries);
+  Result<void> apply(const ReplicatedPtr& one, const std::vector<Entry>& entries,
+                     std::uint64_t sequence);
+  void wait_with(const std::string& project, Replicated& one, std::vector<Entry>&& entries,
+                 const Error& error);
+  void retry_waiting();
+  bool retry(const std::string& project, Waiting& waiting);
+  void put_back_positions(const StreamRange& range);
+  void save_position(bool is_last);
+
+  Stream& stream_;
+  StreamHealth& health_;
+  const ApplierOptions options_;
+  Repositories* repositories_ = nullptr;
+
+  // Used only by the thread:
+  bool is_positioned_ = false;
+  bool is_failure_logged_ = false;
+  EntryReader reader_;
+  std::map<std::string, std::vector<Entry>> batch_;  // by project
+  std::size_t batch_bytes_ = 0;
+  std::size_t batch_entries_ = 0;
+  std::map<std::string, Waiting> waiting_;  // by project
+  std::size_t waiting_bytes_ = 0;
+  sync::ReplicaPosition saved_;
+  Clock::time_point next_save_;
+  base::LogThrottle malformed_log_;
+
+  mutable std::mutex mutex_;  // guards the fields below
+  std::condition_variable wake_;
+  bool is_stopping_ = false;
+  sync::ReplicaPosition position_;                // of the last message that was read
+  std::uint64_t done_ = 0;                        // everything up to this was applied or skipped
+  std::map<std::string, std::uint64_t> skipped_;  // projects with the first skipped sequence
+  std::map<std::string, std::uint64_t> rewinds_;  // projects with the sequence to read after
+  Figures figures_;
+
+  std::thread thread_;
+};
+
+}  // namespace quarry::replica

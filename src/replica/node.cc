@@ -1,0 +1,255 @@
+#include "node.h"
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+#include <utility>
+#include <vector>
+
+#include "quarry/base/log.h"
+#include "quarry/base/split.h"
+#include "quarry/base/time.h"
+
+namespace quarry::replica {
+namespace {
+
+using base::LogLevel;
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+using Json = nlohmann::json;
+
+constexpr milliseconds kWatchInterval{1000};
+constexpr milliseconds kConnectInterval{250};
+constexpr seconds kListInterval{10};
+constexpr seconds kSaveInterval{60};
+// Maximum number of repositories in the status.
+constexpr std::size_t kMaxDescribed = 1000;
+
+double seconds_since(base::UnixMillis time) {
+  return static_cast<double>(base::system_clock().now().value - time.value) / 1000;
+}
+
+Json described(const Replicated& one, const Facts& facts) {
+  Json described{{"pool", one.pool},
+                 {"name", one.name},
+                 {"project", facts.project},
+                 {"position", facts.position.sequence},
+                 {"lag_messages", facts.waiting},
+                 {"lag_seconds", facts.waiting > 0 ? seconds_since(facts.oldest_waiting) : 0},
+                 {"is_published", !facts.unpublished_since},
+                 {"needs_sync", facts.needs_sync},
+                 {"publish_error", facts.publish_error},
+                 {"apply_error", facts.apply_error}};
+  described["unpublished_seconds"] =
+      facts.unpublished_since ? seconds_since(*facts.unpublished_since) : 0;
+  return described;
+}
+
+std::string dump(const Json& document) {
+  return document.dump(-1, ' ', false, Json::error_handler_t::replace);
+}
+
+/// Files of pools and the position of the process.
+std::filesystem::path state_file(const ReplicaOptions& options) {
+  return options.folder / "repositories";
+}
+
+}  // namespace
+
+Node::Node(const ReplicaOptions& options, Stream& stream)
+    : options_(options),
+      health_(stream, [this] { publisher_.retry_all(); }),
+      applier_(stream, health_,
+               {.host = options.stream.host, .position_file = options.folder / "position"}),
+      repositories_(options.pools, options.open, stream.max_content() - 1024, applier_),
+      publisher_(repositories_, stream, health_,
+                 {.host = options.stream.host, .acknowledge_timeout = options.acknowledge_timeout}),
+      watch_([this] { watch(); }) {}
+
+void Node::stop() {
+  {
+    const std::lock_guard lock(mutex_);
+    if (std::exchange(is_stopping_, true)) return;
+  }
+  changed_.notify_all();
+  watch_.join();
+  repositories_.stop();
+  applier_.stop();
+  save();
+  publisher_.stop();
+}
+
+// --- the thread that watches files and the connection --------------------------------------------
+
+/// Returns false if the process should stop.
+bool Node::sleep(milliseconds time) {
+  std::unique_lock lock(mutex_);
+  const bool had_unknown = unknown_ > 0;
+  changed_.wait_for(lock, time, [&] { return is_stopping_ || (had_unknown && unknown_ == 0); });
+  return !is_stopping_;
+}
+
+void Node::watch() {
+  list();
+  const auto unknown = repositories_.changed();
+  {
+    const std::lock_guard lock(mutex_);
+    unknown_ = unknown.size();
+  }
+  for (const ReplicatedPtr& one : unknown) {
+    publisher_.examine(one, [this](const Result<void>&) {
+      const std::lock_guard lock(mutex_);
+      if (--unknown_ == 0) changed_.notify_all();
+    });
+  }
+  using Clock = std::chrono::steady_clock;
+  auto next_list = Clock::now() + kListInterval;
+  auto next_save = Clock::now() + kSaveInterval;
+  auto next_check = Clock::now() + kWatchInterval;
+  bool has_applier = false;
+  do {
+    health_.refresh();
+    if (!has_applier) {
+      const std::lock_guard lock(mutex_);
+      if (unknown_ == 0 && !is_stopping_) {
+        has_applier = true;
+        applier_.start(repositories_);
+      }
+    }
+    if (Clock::now() >= next_list) {
+      list();
+      next_list = Clock::now() + kListInterval;
+    }
+    if (Clock::now() >= next_check) {
+      for (const ReplicatedPtr& one : repositories_.changed()) publisher_.examine(one);
+      next_check = Clock::now() + kWatchInterval;
+    }
+    if (Clock::now() >= next_save) {
+      save();
+      next_save = Clock::now() + kSaveInterval;
+    }
+  } while (sleep(health_.check() ? kWatchInterval : kConnectInterval));
+}
+
+void Node::list() {
+  repositories_.list(state_file(options_));
+}
+
+void Node::save() {
+  const auto saved = repositories_.save(state_file(options_));
+  if (!saved) base::log(LogLevel::kError, "{}", saved.error().message);
+}
+
+// --- requests ------------------------------------------------------------------------------------
+
+Result<void> Node::serve(base::Fd listener, int fd, const std::function<bool()>& goes_on) {
+  QUARRY_TRY_ASSIGN(const auto server,
+                    SocketServer::create(std::move(listener), [this](std::string_view request,
+                                                                     SocketServer::Answer answer) {
+                      handle(request, std::move(answer));
+                    }));
+  server->run(fd, goes_on);
+  return {};
+}
+
+void Node::handle(std::string_view request, SocketServer::Answer answer) {
+  std::string_view words = request;
+  const std::string_view verb = base::take_until(words, ' ');
+  Result<void> done;
+  if (verb == "publish" || verb == "notify") {
+    done = publish(words, answer, verb == "publish");
+  } else if (request == "status") {
+    return answer(status());
+  } else if (verb == "status") {
+    done = describe(words, answer);
+  } else {
+    done = fail(ErrorCode::kInvalid, "unknown request");
+  }
+  if (!done) answer(std::unexpected(done.error()));
+}
+
+namespace {
+
+/// Finds the repository in WORDS: a pool and a name. A name does not contain spaces.
+Result<ReplicatedPtr> named(Repositories& repositories, std::string_view words) {
+  const std::size_t end = words.rfind(' ');
+  if (end == std::string_view::npos) return fail(ErrorCode::kInvalid, "not a pool and a name");
+  return repositories.find(words.substr(0, end), words.substr(end + 1));
+}
+
+}  // namespace
+
+Result<void> Node::publish(std::string_view words, const SocketServer::Answer& answer, bool waits) {
+  QUARRY_TRY_ASSIGN(const ReplicatedPtr one, named(repositories_, words));
+  if (waits) QUARRY_TRY(health_.check());
+  publisher_.publish(one, [answer](const Result<void>& result) {
+    answer(result ? Result<std::string>("{}") : std::unexpected(result.error()));
+  });
+  return {};
+}
+
+Result<void> Node::describe(std::string_view words, const SocketServer::Answer& answer) {
+  QUARRY_TRY_ASSIGN(const ReplicatedPtr one, named(repositories_, words));
+  publisher_.run([this, one, answer] { answer(describe(one)); });
+  return {};
+}
+
+Result<std::string> Node::describe(const ReplicatedPtr& one) {
+  sync::Replication::Contents contents;
+  QUARRY_TRY(repositories_.use(one, [&](sync::Replication& replication) -> Result<void> {
+    QUARRY_TRY_ASSIGN(contents, replication.contents());
+    return {};
+  }));
+  Json answer = described(*one, repositories_.facts(*one));
+  answer["artifacts"] = contents.artifacts;
+  answer["digest"] = contents.digest;
+  return dump(answer);
+}
+
+std::string Node::status() const {
+  const StreamHealth::State health = health_.state();
+  const Applier::Figures figures = applier_.figures();
+  const std::uint64_t behind =
+      health.range.last > figures.sequence ? health.range.last - figures.sequence : 0;
+  std::size_t known = 0;
+  std::size_t failed = 0;
+  std::size_t need_sync = 0;
+  std::vector<std::pair<bool, Json>> all;  // with whether it is in order
+  for (const ReplicatedPtr& one : repositories_.all()) {
+    const Facts facts = repositories_.facts(*one);
+    const bool has_failed = !facts.publish_error.empty() || !facts.apply_error.empty();
+    const bool is_in_order = !has_failed && !facts.needs_sync && !facts.unpublished_since;
+    ++known;
+    failed += has_failed ? 1 : 0;
+    need_sync += facts.needs_sync ? 1 : 0;
+    if (!facts.was_opened && is_in_order) continue;
+    all.emplace_back(is_in_order, described(*one, facts));
+  }
+  std::ranges::stable_sort(all, {}, &std::pair<bool, Json>::first);
+  Json described = Json::array();
+  for (auto& [is_in_order, each] : all) {
+    if (described.size() == kMaxDescribed) break;
+    described.push_back(std::move(each));
+  }
+  return dump(
+      {{"host", options_.stream.host},
+       {"group", options_.stream.group},
+       {"waits_for_quorum", options_.waits_for_quorum},
+       {"connected", health_.check().has_value()},
+       {"error", health.error},
+       {"stream",
+        {{"created", health.range.created},
+         {"first", health.range.first},
+         {"last", health.range.last}}},
+       {"position", figures.sequence},
+       {"lag_messages", behind},
+       {"lag_seconds", behind > 0 && figures.stored.value > 0 ? seconds_since(figures.stored) : 0},
+       {"applied", figures.applied},
+       {"skipped", figures.skipped},
+       {"malformed", figures.malformed},
+       {"repositories", known},
+       {"failed", failed},
+       {"need_sync", need_sync},
+       {"touched", std::move(described)}});
+}
+
+}  // namespace quarry::replica

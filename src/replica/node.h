@@ -1,0 +1,65 @@
+// This host's part of the group: the parts of quarry-replica, without signals and the socket's path,
+// so that tests can run several hosts in one process.
+//
+//   SocketServer ──> Publisher ──> Stream ──> Applier
+//   watch thread ──>  └── Repositories ──────────┘
+#pragma once
+
+#include <chrono>
+#include <condition_variable>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <string_view>
+#include <thread>
+
+#include "applier.h"
+#include "publisher.h"
+#include "quarry/base/fd.h"
+#include "quarry/replica/replica.h"
+#include "quarry/replica/stream.h"
+#include "repositories.h"
+#include "socket_server.h"
+#include "stream_health.h"
+
+namespace quarry::replica {
+
+class Node {
+ public:
+  /// STREAM is not owned. Starts the threads.
+  Node(const ReplicaOptions& options, Stream& stream);
+  ~Node() { stop(); }
+  Node(const Node&) = delete;
+  Node& operator=(const Node&) = delete;
+
+  /// See SocketServer::run(). Errors: kIo.
+  Result<void> serve(base::Fd listener, int fd, const std::function<bool()>& goes_on);
+  /// Ends the threads, and saves what a later start needs. Waits for publications in progress.
+  void stop();
+
+ private:
+  void watch();
+  bool sleep(std::chrono::milliseconds time);
+  void list();
+  void save();
+  void examine_changed();
+  void handle(std::string_view request, SocketServer::Answer answer);
+  Result<void> publish(std::string_view words, const SocketServer::Answer& answer, bool waits);
+  Result<void> describe(std::string_view words, const SocketServer::Answer& answer);
+  Result<std::string> describe(const ReplicatedPtr& one);
+  std::string status() const;
+
+  const ReplicaOptions options_;
+  StreamHealth health_;
+  Applier applier_;
+  Repositories repositories_;
+  Publisher publisher_;
+  std::mutex mutex_;  // guards the fields below
+  std::condition_variable changed_;
+  bool is_stopping_ = false;
+  std::size_t unknown_ = 0;  // repositories to open before the applier starts
+  std::thread watch_;
+};
+
+}  // namespace quarry::replica

@@ -1,0 +1,336 @@
+#include "repositories.h"
+
+#include <fmt/core.h>
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <exception>
+#include <fstream>
+#include <sstream>
+#include <system_error>
+
+#include "quarry/base/log.h"
+#include "quarry/repository/repository_folder.h"
+
+namespace quarry::replica {
+namespace {
+
+namespace fs = std::filesystem;
+using base::LogLevel;
+using repository::Repository;
+
+constexpr std::size_t kMaxOpen = 64;
+
+std::int64_t nanoseconds(const timespec& time) {
+  return time.tv_sec * 1'000'000'000 + time.tv_nsec;
+}
+
+}  // namespace
+
+std::optional<FileState> file_state(const fs::path& path) {
+  struct stat status {};
+  if (::stat(path.c_str(), &status) != 0) return std::nullopt;
+  FileState state{.device = status.st_dev,
+                  .inode = status.st_ino,
+                  .time = nanoseconds(status.st_mtim),
+                  .size = status.st_size};
+  // An empty log is the same as none, because opening and closing the file creates and removes it.
+  if (::stat((path.native() + "-wal").c_str(), &status) == 0 && status.st_size > 0) {
+    state.log_time = nanoseconds(status.st_mtim);
+    state.log_size = status.st_size;
+  }
+  return state;
+}
+
+Result<void> replace_file(const fs::path& path, std::string_view text) {
+  const fs::path fresh = path.native() + ".new";
+  {
+    std::ofstream file(fresh, std::ios::binary | std::ios::trunc);
+    file << text;
+    if (!file.flush()) return fail_errno("cannot write {}", fresh.string());
+  }
+  std::error_code error;
+  fs::rename(fresh, path, error);
+  if (error) {
+    return fail(ErrorCode::kIo, "cannot replace {}: {}", path.string(), error.message());
+  }
+  return {};
+}
+
+Repositories::Repositories(std::vector<ReplicatedPool> pools, repository::OpenOptions open,
+                           std::size_t max_entry, ReadPosition& position)
+    : pools_(std::move(pools)),
+      max_entry_(max_entry),
+      open_(std::move(open)),
+      position_(position) {}
+
+// --- the table -----------------------------------------------------------------------------------
+
+void Repositories::load(const fs::path& state_file) {
+  std::ifstream file(state_file);
+  had_state_file_ = file.is_open();
+  for (std::string line; std::getline(file, line);) {
+    std::istringstream words(line);
+    Saved saved;
+    FileState& state = saved.state;
+    std::string path;
+    words >> state.device >> state.inode >> state.time >> state.size >> state.log_time >>
+        state.log_size >> saved.needs_sync >> saved.project;
+    // A damaged line only means that its repository is examined.
+    if (words.get() == ' ' && std::getline(words, path)) saved_.emplace(path, std::move(saved));
+  }
+}
+
+Result<void> Repositories::save(const fs::path& state_file) {
+  std::string text;
+  {
+    const std::lock_guard lock(mutex_);
+    for (const auto& [path, one] : by_path_) {
+      const Facts& facts = one->facts_;
+      if (!facts.examined || facts.project.empty()) continue;
+      const FileState& state = *facts.examined;
+      text += fmt::format("{} {} {} {} {} {} {:d} {} {}\n", state.device, state.inode, state.time,
+                          state.size, state.log_time, state.log_size, facts.needs_sync,
+                          facts.project, path.string());
+    }
+    if (text == last_saved_) return {};
+    last_saved_ = text;
+  }
+  return replace_file(state_file, text);
+}
+
+/// Adds a file that is not in the table yet. mutex_ must be locked.
+ReplicatedPtr Repositories::add(const Place& place) {
+  const auto [at, is_new] = by_path_.try_emplace(place.path);
+  if (!is_new) return at->second;
+  const auto one = std::make_shared<Replicated>(place);
+  at->second = one;
+  const auto saved = saved_.find(place.path);
+  if (saved == saved_.end()) {
+    // Without a state file, the start cannot tell which files are new.
+    one->facts_.is_new = was_listed_ || had_state_file_;
+    return one;
+  }
+  one->facts_.project = saved->second.project;
+  one->facts_.needs_sync = saved->second.needs_sync;
+  one->facts_.examined = saved->second.state;
+  by_project_.try_emplace(saved->second.project, one);
+  saved_.erase(saved);
+  return one;
+}
+
+void Repositories::list(const fs::path& state_file) {
+  std::vector<fs::path> found;
+  if (!was_listed_) load(state_file);
+  for (const ReplicatedPool& pool : pools_) {
+    if (!pool.is_folder) {
+      const std::lock_guard lock(mutex_);
+      add({pool.name, "", {}, pool.path});
+      found.push_back(pool.path);
+      continue;
+    }
+    const auto names = repository::names_below(pool.path);
+    const std::lock_guard lock(mutex_);
+    for (const auto& name : names.names) {
+      found.push_back(pool.path / name.file());
+      add({pool.name, name.str(), pool.path, found.back()});
+    }
+  }
+  forget_removed(found);
+  const std::lock_guard lock(mutex_);
+  was_listed_ = true;
+  saved_.clear();
+}
+
+void Repositories::forget_removed(const std::vector<fs::path>& found) {
+  std::vector<fs::path> sorted = found;
+  std::ranges::sort(sorted);
+  const std::lock_guard lock(mutex_);
+  std::erase_if(by_path_, [&](const auto& entry) {
+    const auto& [path, one] = entry;
+    if (std::ranges::binary_search(sorted, path) || file_state(path)) return false;
+    const auto project = by_project_.find(one->facts_.project);
+    if (project != by_project_.end() && project->second == one) by_project_.erase(project);
+    open_ones_.remove(one);
+    return true;
+  });
+}
+
+Result<ReplicatedPtr> Repositories::find(std::string_view pool, std::string_view name) {
+  const auto found = std::ranges::find(pools_, pool, &ReplicatedPool::name);
+  if (found == pools_.end()) return fail(ErrorCode::kNotFound, "no such replicated pool");
+  fs::path path = found->path;
+  if (!found->is_folder && !name.empty()) {
+    return fail(ErrorCode::kInvalid, "the pool {} has a single repository", found->name);
+  }
+  if (!found->is_folder) {
+    if (!file_state(path)) return fail(ErrorCode::kNotFound, "no such repository");
+    const std::lock_guard lock(mutex_);
+    return add({found->name, "", {}, path});
+  }
+  const auto parsed = repository::RepositoryName::parse(name);
+  if (!parsed) return fail(ErrorCode::kInvalid, "not the name of a repository");
+  path /= parsed->file();
+  {
+    const std::lock_guard lock(mutex_);
+    if (const auto at = by_path_.find(path); at != by_path_.end()) return at->second;
+  }
+  QUARRY_TRY(repository::locate(found->path, *parsed));
+  const std::lock_guard lock(mutex_);
+  return add({found->name, parsed->str(), found->path, path});
+}
+
+ReplicatedPtr Repositories::of_project(const std::string& project) const {
+  const std::lock_guard lock(mutex_);
+  const auto found = by_project_.find(project);
+  return found == by_project_.end() ? nullptr : found->second;
+}
+
+std::vector<ReplicatedPtr> Repositories::all() const {
+  const std::lock_guard lock(mutex_);
+  std::vector<ReplicatedPtr> all;
+  all.reserve(by_path_.size());
+  for (const auto& [path, one] : by_path_) all.push_back(one);
+  return all;
+}
+
+std::vector<ReplicatedPtr> Repositories::changed() const {
+  std::vector<ReplicatedPtr> changed;
+  for (ReplicatedPtr& one : all()) {
+    const auto state = file_state(one->path);
+    if (!state) continue;
+    const std::lock_guard lock(mutex_);
+    if (one->facts_.examined != state) changed.push_back(std::move(one));
+  }
+  return changed;
+}
+
+Facts Repositories::facts(const Replicated& one) const {
+  const std::lock_guard lock(mutex_);
+  return one.facts_;
+}
+
+void Repositories::change(Replicated& one, const std::function<void(Facts&)>& change) {
+  const std::lock_guard lock(mutex_);
+  change(one.facts_);
+}
+
+void Repositories::need_sync() {
+  const std::lock_guard lock(mutex_);
+  for (const auto& [path, one] : by_path_) one->facts_.needs_sync = true;
+}
+
+// --- open repositories ---------------------------------------------------------------------------
+
+Result<void> Repositories::use(const ReplicatedPtr& one, const Action& action) {
+  Result<void> done;
+  {
+    const std::lock_guard lock(one->open_mutex_);
+    try {
+      done = use_locked(one, action);
+    } catch (const std::exception& error) {
+      done = fail(ErrorCode::kIo, error.what());
+    }
+    if (!done)
+      done.error().message = fmt::format("{}: {}", one->path.string(), done.error().message);
+  }
+  close_one_too_many();
+  return done;
+}
+
+Result<void> Repositories::use_locked(const ReplicatedPtr& one, const Action& action) {
+  QUARRY_TRY(open(one));
+  {
+    const std::lock_guard lock(mutex_);
+    open_ones_.remove(one);
+    open_ones_.push_front(one);
+  }
+  sync::Replication replication(*one->repository_, max_entry_);
+  return action(replication);
+}
+
+/// Closes the least recently used repository if there are too many. No other lock may be held,
+/// because closing waits for the disk.
+void Repositories::close_one_too_many() {
+  ReplicatedPtr oldest;
+  {
+    const std::lock_guard lock(mutex_);
+    if (open_ones_.size() <= kMaxOpen) return;
+    oldest = open_ones_.back();
+    open_ones_.pop_back();
+  }
+  const std::unique_lock lock(oldest->open_mutex_, std::try_to_lock);
+  if (lock) {
+    oldest->repository_.reset();
+  } else {
+    const std::lock_guard table(mutex_);
+    open_ones_.push_front(oldest);
+  }
+}
+
+Result<void> Repositories::open(const ReplicatedPtr& one) {
+  std::unique_ptr<Repository>& opened = one->repository_;
+  if (opened) {
+    const bool was_replaced = opened->was_replaced();
+    if (!was_replaced && !opened->became_writable()) return {};
+    if (was_replaced) {
+      opened->remove_leftovers();
+      change(*one, [](Facts& facts) { facts.is_new = true; });
+    }
+    opened.reset();
+  }
+  std::optional<repository::LocatedFile> located;
+  if (!one->folder.empty()) {
+    const auto name = repository::RepositoryName::parse(one->name);
+    QUARRY_TRY_ASSIGN(located, repository::locate(one->folder, *name));
+  }
+  QUARRY_TRY_ASSIGN(opened, Repository::open(one->path, open_));
+  // SQLite opens by path, so check that it opened the file that locate() found inside the folder.
+  if (located && (!located->is_same_now() || opened->was_replaced())) {
+    opened.reset();
+    return fail(ErrorCode::kBusy, "the repository is being replaced");
+  }
+  opened->bound_by([this] { return is_stopping_.load(); });
+  const auto introduced = introduce(one);
+  if (!introduced) opened.reset();
+  return introduced;
+}
+
+/// Learns the project and the position of the repository that was just opened.
+Result<void> Repositories::introduce(const ReplicatedPtr& one) {
+  sync::Replication replication(*one->repository_, max_entry_);
+  QUARRY_TRY_ASSIGN(const std::string project, replication.project());
+  if (project.empty()) return fail(ErrorCode::kInvalid, "the repository has no project code yet");
+  QUARRY_TRY(claim(one, project));
+  QUARRY_TRY(replication.prepare(position_.start_of(project)));
+  QUARRY_TRY_ASSIGN(const sync::ReplicaPosition position, replication.position());
+  bool is_new = false;
+  change(*one, [&](Facts& facts) {
+    is_new = std::exchange(facts.is_new, false);
+    facts.position = position;
+    facts.was_opened = true;
+  });
+  position_.opened(project, position, is_new);
+  return {};
+}
+
+/// Makes ONE the repository of PROJECT on this host.
+Result<void> Repositories::claim(const ReplicatedPtr& one, const std::string& project) {
+  const std::lock_guard lock(mutex_);
+  std::string& current = one->facts_.project;
+  if (current != project) {
+    const auto old = by_project_.find(current);
+    if (old != by_project_.end() && old->second == one) by_project_.erase(old);
+    current.clear();
+  }
+  const auto [owner, is_new] = by_project_.try_emplace(project, one);
+  if (owner->second != one) {
+    return fail(ErrorCode::kConflict,
+                "not replicated, because {} is a repository of the same project",
+                owner->second->path.string());
+  }
+  current = project;
+  return {};
+}
+
+}  // namespace quarry::replica

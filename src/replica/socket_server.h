@@ -1,0 +1,69 @@
+// The server of control/publication.h: one thread with poll(2). A client sends one request and gets
+// one answer. A client that sends too much, or not a whole line in time, is disconnected. If there
+// are too many clients, those that have not sent their requests are disconnected first.
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <list>
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "quarry/base/fd.h"
+#include "quarry/base/result.h"
+
+namespace quarry::replica {
+
+struct SocketServerOptions {
+  std::size_t max_clients = 512;
+  std::size_t max_request = 1024;  // bytes
+  /// Timeout for reading a request, and for sending an answer.
+  std::chrono::milliseconds time_out{5000};
+};
+
+class SocketServer {
+ public:
+  /// Can be called in any thread, also after the server has ended. The text is JSON.
+  using Answer = std::function<void(const Result<std::string>&)>;
+  /// Called with the request in the thread of run(). Must not wait.
+  using Handle = std::function<void(std::string_view request, Answer answer)>;
+
+  /// Errors: kIo.
+  static Result<std::unique_ptr<SocketServer>> create(base::Fd listener, Handle handle,
+                                                      const SocketServerOptions& options = {});
+  ~SocketServer();
+
+  /// Serves clients until GOES_ON returns false. It is called whenever FD can be read. Clients that
+  /// then wait for an answer get an error.
+  void run(int fd, const std::function<bool()>& goes_on);
+
+ private:
+  class Mailbox;
+  struct Client;
+  using TimePoint = std::chrono::steady_clock::time_point;
+
+  SocketServer(base::Fd listener, std::shared_ptr<Mailbox> mailbox, Handle handle,
+               const SocketServerOptions& options);
+  bool round(int fd, const std::function<bool()>& goes_on);
+  int until_deadline() const;
+  void accept_some();
+  bool make_room();
+  void serve(Client& client, short events);
+  void receive(Client& client);
+  void deliver();
+  void answer(Client& client, const Result<std::string>& result);
+  void write(Client& client);
+
+  base::Fd listener_;
+  std::shared_ptr<Mailbox> mailbox_;
+  Handle handle_;
+  SocketServerOptions options_;
+  std::list<Client> clients_;  // in the order of their arrival
+  std::uint64_t next_id_ = 1;
+  TimePoint next_accept_{};  // after an error of accept(): time of the next attempt
+};
+
+}  // namespace quarry::replica

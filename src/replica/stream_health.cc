@@ -1,0 +1,56 @@
+#include "stream_health.h"
+
+#include <utility>
+
+#include "quarry/base/log.h"
+
+namespace quarry::replica {
+namespace {
+
+using base::LogLevel;
+
+// Time to connect after the start before a failure is logged.
+constexpr std::chrono::seconds kStartTime{3};
+constexpr const char* kNoServer = "no server of the stream answers";
+
+}  // namespace
+
+Result<void> StreamHealth::check() const {
+  const std::lock_guard lock(mutex_);
+  if (!state_.is_connected) return fail(ErrorCode::kBusy, state_.error);
+  if (!stream_.is_connected()) return fail(ErrorCode::kBusy, kNoServer);
+  return {};
+}
+
+void StreamHealth::failed(const Error& error) {
+  const std::lock_guard lock(mutex_);
+  state_.is_connected = false;
+  state_.error = error.message;
+  if (is_failure_logged_ || std::chrono::steady_clock::now() < start_ + kStartTime) return;
+  is_failure_logged_ = true;
+  base::log(LogLevel::kWarning, "cannot use the stream: {}; trying again until it works",
+            error.message);
+}
+
+void StreamHealth::refresh() {
+  const Result<StreamRange> range =
+      stream_.is_connected() ? stream_.range() : fail(ErrorCode::kBusy, kNoServer);
+  if (!range) return failed(range.error());
+  {
+    const std::lock_guard lock(mutex_);
+    state_.range = *range;
+    if (std::exchange(state_.is_connected, true)) return;
+    state_.error.clear();
+    is_failure_logged_ = false;
+    base::log(LogLevel::kNotice, "connected to the stream, which has the messages {} to {}",
+              range->first, range->last);
+  }
+  on_back_();
+}
+
+StreamHealth::State StreamHealth::state() const {
+  const std::lock_guard lock(mutex_);
+  return state_;
+}
+
+}  // namespace quarry::replica

@@ -1,0 +1,45 @@
+// What this process knows about its connection to the stream. The first failure and the recovery are
+// logged, not each attempt.
+#pragma once
+
+#include <chrono>
+#include <functional>
+#include <mutex>
+#include <string>
+
+#include "quarry/base/result.h"
+#include "quarry/replica/stream.h"
+
+namespace quarry::replica {
+
+class StreamHealth {
+ public:
+  struct State {
+    bool is_connected = false;
+    std::string error;  // why it is not connected
+    StreamRange range;  // when the stream last answered
+  };
+
+  /// STREAM is not owned. ON_BACK is called in the thread of refresh() when the connection is
+  /// established or restored.
+  StreamHealth(Stream& stream, std::function<void()> on_back)
+      : stream_(stream), on_back_(std::move(on_back)) {}
+
+  /// Fails with kBusy if nothing can be published now. Does not wait.
+  Result<void> check() const;
+  /// Records that a call of the stream has failed with ERROR.
+  void failed(const Error& error);
+  /// Asks the stream for its range.
+  void refresh();
+  State state() const;
+
+ private:
+  Stream& stream_;
+  const std::function<void()> on_back_;
+  const std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
+  mutable std::mutex mutex_;  // guards the fields below
+  State state_{.is_connected = false, .error = "not connected yet", .range = {}};
+  bool is_failure_logged_ = false;
+};
+
+}  // namespace quarry::replica
