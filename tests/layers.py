@@ -15,7 +15,7 @@ TOP = Path(__file__).resolve().parents[1]
 
 LAYERS: dict[str, set[str]] = {
     "app": {"master", "gateway", "worker", "backoffice", "pages", "changes", "courier", "spool", "transport",
-            "sync", "repository", "artifact", "event", "http", "control", "scoreboard", "base"},
+            "replica", "sync", "repository", "artifact", "event", "http", "control", "scoreboard", "base"},
     "master": {"control", "scoreboard", "base"},
     "gateway": {"http", "control", "scoreboard", "base"},
     "worker": {"pages", "sync", "changes", "repository", "event", "http", "control", "scoreboard", "base"},

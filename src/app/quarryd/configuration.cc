@@ -19,6 +19,7 @@
 #include "quarry/changes/options.h"
 #include "quarry/master/credentials.h"
 #include "quarry/master/kinds.h"
+#include "replica_configuration.h"
 
 namespace quarry::app {
 namespace {
@@ -53,6 +54,7 @@ master::ReadingOptions with_words(master::ReadingOptions options) {
   };
   options.carried_section = [](const std::string& name) {
     auto section = courier_section(name);
+    if (!section) section = replica_section(name);
     return section ? section : peer_section(name);
   };
   return options;
@@ -98,6 +100,7 @@ master::ConfigReading checked(master::ConfigReading reading) {
   // errors about its peers and gates.
   if (reading.mistakes.empty()) {
     reading.mistakes = peers_in(reading.config).mistakes;
+    std::ranges::move(replica_mistakes(reading.config), std::back_inserter(reading.mistakes));
     for (const master::PoolConfig& pool : reading.config.pools) {
       for (const std::string& error : {gate_error(pool), confinement_error(pool)}) {
         if (!error.empty()) reading.mistakes.push_back(fmt::format("[{}] {}", pool.name, error));

@@ -1,6 +1,6 @@
 // The configuration of quarryd with all directives: the directives of the master, the HTTP front,
-// workers (worker_directives.cc), the courier (courier_configuration.h) and peers
-// (peer_configuration.h).
+// workers (worker_directives.cc), the courier (courier_configuration.h), peers
+// (peer_configuration.h) and replication (replica_configuration.h).
 #pragma once
 
 #include <filesystem>

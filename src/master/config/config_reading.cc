@@ -175,15 +175,6 @@ class Checker {
            std::ranges::none_of(section.entries, is_chroot);
   }
 
-  static std::string with_pool_name(std::string value, const std::string& name) {
-    constexpr std::string_view kVariable = "$pool";
-    for (std::size_t at = value.find(kVariable); at != std::string::npos;
-         at = value.find(kVariable, at + name.size())) {
-      value.replace(at, kVariable.size(), name);
-    }
-    return value;
-  }
-
   void read_pool(const base::IniSection& section) {
     PoolConfig pool;
     pool.name = section.name;
@@ -386,6 +377,15 @@ const PoolConfig& Config::pool_of_http() const {
     if (http && pool.name == http->pool) return pool;
   }
   return pools.front();
+}
+
+std::string with_pool_name(std::string value, const std::string& name) {
+  constexpr std::string_view kVariable = "$pool";
+  for (std::size_t at = value.find(kVariable); at != std::string::npos;
+       at = value.find(kVariable, at + name.size())) {
+    value.replace(at, kVariable.size(), name);
+  }
+  return value;
 }
 
 ConfigReading parse_config(std::string_view text, const std::string& path,
