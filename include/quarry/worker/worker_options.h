@@ -71,6 +71,14 @@ struct BackgroundOptions {
 /// which it pushes. The master assigns these numbers.
 using PeerNumbers = std::map<std::string, std::vector<std::uint32_t>, std::less<>>;
 
+/// How changes of the pool's repositories reach other hosts (control/publication.h).
+struct ReplicationOptions {
+  std::string socket;  // of quarry-replica; "": the repositories are not replicated
+  /// Whether a push succeeds only if other hosts have confirmed it in time.
+  bool waits = true;
+  std::chrono::milliseconds time_out{10'000};
+};
+
 struct WorkerOptions {
   std::string pool;
   /// Exactly one of the members is set: `repository`, a file that is served under any path, or
@@ -88,6 +96,7 @@ struct WorkerOptions {
   bool has_repository_webhooks = false;
   std::vector<std::string> webhooks_allow;
   PeerNumbers peers;
+  ReplicationOptions replication;
   changes::PoolOptions changes;
   pages::Options pages;
   /// The socket over which connections are passed to the pages process (base/passed_connections.h).

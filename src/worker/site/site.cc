@@ -93,7 +93,8 @@ Site::Site(const WorkerOptions& options, const scoreboard::Board& board,
       checkpoint_barrier_(board.leases()),
       cache_(options.cache, open_options()),
       index_(options.repositories, open_options()),
-      background_(options, master) {}
+      background_(options, master),
+      publication_(options.replication.socket, options.replication.time_out) {}
 
 repository::OpenOptions Site::open_options() {
   repository::OpenOptions options = options_.open;
@@ -201,7 +202,32 @@ Reply Site::answer_sync(const Request& request, const Target& target, BodyReader
           .has_left = request.has_left,
       });
   has_brought_ = answer.figures.has_news;
+  publish(request, **repository, slot, answer);
   return reply_of(std::move(answer), **repository, body->size());
+}
+
+void Site::publish(const Request& request, repository::Repository& repository,
+                   scoreboard::Slot& slot, sync::Reply& answer) {
+  const ReplicationOptions& options = options_.replication;
+  if (options.socket.empty()) return;
+  sync::SessionFigures& figures = answer.figures;
+  if (!options.waits) {
+    if (figures.has_news) publication_.notify(options_.pool, asked_name_);
+    return;
+  }
+  // A repeated push does not store anything, but what it names might still be on this host only.
+  const bool is_push = figures.operation == "push" || figures.operation == "sync";
+  if (!figures.has_news && (!is_push || !figures.error.empty())) return;
+  slot.doing(figures.user, figures.operation, "waiting for other hosts");
+  const auto published = publication_.publish(options_.pool, asked_name_);
+  if (published) return;
+  sync::Reply refusal = sync::refusal_reply(repository, request.content_type,
+                                            "the push is stored on this host, but the other hosts "
+                                            "have not confirmed it: push again later");
+  answer.content_type = std::move(refusal.content_type);
+  answer.body = std::move(refusal.body);
+  figures.error = published.error().message;
+  figures.is_fault = true;
 }
 
 Reply Site::answer_queue(const Request& request, const Target& target, BodyReader& body,

@@ -9,8 +9,10 @@
 #include "fastcgi/request.h"
 #include "pool_checkpoint_barrier.h"
 #include "quarry/base/listen_queue.h"
+#include "quarry/control/publication.h"
 #include "quarry/pages/repository_index.h"
 #include "quarry/scoreboard/scoreboard.h"
+#include "quarry/sync/request.h"
 #include "quarry/worker/endpoint.h"
 #include "quarry/worker/worker_options.h"
 #include "repository_cache.h"
@@ -45,6 +47,10 @@ class Site : public Handler {
   repository::OpenOptions open_options();
   Reply answer_sync(const Request& request, const Target& target, BodyReader& reader,
                     scoreboard::Slot& slot);
+  /// Sends what a request has stored to other hosts, and waits until they have confirmed it if the
+  /// pool's options say so. If they do not, puts an error into ANSWER, the reply to REQUEST.
+  void publish(const Request& request, repository::Repository& repository, scoreboard::Slot& slot,
+               sync::Reply& answer);
   Reply answer_queue(const Request& request, const Target& target, BodyReader& body,
                      scoreboard::Slot& slot);
   Reply describe(const Request& request, const Target& target);
@@ -61,6 +67,7 @@ class Site : public Handler {
   RepositoryCache cache_;
   pages::RepositoryIndex index_;
   Background background_;
+  control::Publication publication_;
   /// The repository of the last request, owned by the cache. Null after work_after_reply().
   repository::Repository* asked_ = nullptr;
   std::string asked_name_;

@@ -2,13 +2,22 @@
 
 #include <doctest/doctest.h>
 #include <fmt/core.h>
+#include <poll.h>
+#include <sys/socket.h>
+#include <unistd.h>
 
 #include <array>
 #include <fstream>
+#include <mutex>
+#include <thread>
+#include <utility>
 
+#include "eventually.h"
 #include "held_clock.h"
 #include "quarry/artifact/hash_name.h"
+#include "quarry/base/fd.h"
 #include "quarry/base/log.h"
+#include "quarry/base/socket.h"
 #include "quarry/repository/repository.h"
 #include "world.h"
 
@@ -98,6 +107,79 @@ bool speaks_sync(const Reply& reply) {
   return reply.status == 200 && reply.content_type.starts_with("application/x-fossil") &&
          reply.body.contains("# timestamp ");
 }
+
+/// Sends an artifact with CONTENT to the repository NAME of WORLD.
+Reply push(Asker& pool, const World& world, const std::string& name, const std::string& content,
+           const std::string& pragma = {}) {
+  const auto artifact =
+      quarry::artifact::HashName::of(quarry::artifact::HashAlgorithm::kSha1, content);
+  auto repository = quarry::repository::Repository::open(world.path(name + ".fossil"));
+  REQUIRE(repository);
+  const std::string cards = fmt::format("push {} {}\n{}file {} {}\n{}\n", std::string(40, '0'),
+                                        (*repository)->settings().project_code(), pragma,
+                                        artifact.str(), content.size(), content);
+  const std::string path = "/" + name;
+  const std::string size = std::to_string(cards.size());
+  return pool.ask(
+      {.method = "POST", .path_info = path, .content_type = kSync, .content_length = size}, cards);
+}
+
+/// Answers each question of a worker to quarry-replica with ANSWER.
+class Replica {
+ public:
+  explicit Replica(const World& world)
+      : path_(world.path("replica.sock")),
+        listener_(*quarry::base::listen_on(*quarry::base::SocketAddress::parse(path_))),
+        thread_([this] { serve(); }) {}
+  ~Replica() {
+    ::shutdown(listener_.get(), SHUT_RDWR);
+    thread_.join();
+  }
+  Replica(const Replica&) = delete;
+  Replica& operator=(const Replica&) = delete;
+
+  std::string path() const { return path_; }
+  void answer(const std::string& line) {
+    const std::scoped_lock lock(mutex_);
+    answer_ = line + "\n";
+  }
+  /// Returns the questions so far, and forgets them.
+  std::string questions() {
+    const std::scoped_lock lock(mutex_);
+    return std::exchange(questions_, "");
+  }
+
+ private:
+  void serve() {
+    pollfd waiting{listener_.get(), POLLIN, 0};
+    while (::poll(&waiting, 1, -1) == 1 && (waiting.revents & POLLHUP) == 0) {
+      const quarry::base::Fd client(::accept(listener_.get(), nullptr, nullptr));
+      std::array<char, 200> line{};
+      const ssize_t size = ::read(client.get(), line.data(), line.size());
+      if (size <= 0) continue;
+      const std::scoped_lock lock(mutex_);
+      questions_.append(line.data(), static_cast<std::size_t>(size));
+      (void)!::write(client.get(), answer_.data(), answer_.size());
+    }
+  }
+
+  std::string path_;
+  quarry::base::Fd listener_;
+  std::mutex mutex_;
+  std::string answer_ = "ok {}\n";
+  std::string questions_;
+  std::thread thread_;
+};
+
+WorkerOptions replicated(const World& world, const std::string& socket) {
+  WorkerOptions options = of_folder(world);
+  options.pool = "www";
+  options.session.all_rights = true;
+  options.replication = {.socket = socket};
+  return options;
+}
+
+constexpr std::string_view kUnconfirmed = "error the\\spush\\sis\\sstored\\son\\sthis\\shost";
 
 }  // namespace
 
@@ -296,19 +378,8 @@ TEST_CASE("only the peers of a repository are notified of its new artifacts") {
   options.session.all_rights = true;
   options.peers["one"] = {7, 8};
   Asker pool(options);
-  const std::string content = "news";
-  const auto name = quarry::artifact::HashName::of(quarry::artifact::HashAlgorithm::kSha1, content);
-  const auto push = [&](const std::string& to, const std::string& pragma = {}) {
-    auto repository = quarry::repository::Repository::open(world.path(to + ".fossil"));
-    REQUIRE(repository);
-    const std::string cards = fmt::format("push {} {}\n{}file {} {}\n{}\n", std::string(40, '0'),
-                                          (*repository)->settings().project_code(), pragma,
-                                          name.str(), content.size(), content);
-    const std::string path = "/" + to;
-    const std::string size = std::to_string(cards.size());
-    const Reply reply = pool.ask(
-        {.method = "POST", .path_info = path, .content_type = kSync, .content_length = size},
-        cards);
+  const auto work_after_push = [&](const std::string& to, const std::string& pragma = {}) {
+    const Reply reply = push(pool, world, to, "news", pragma);
     CHECK(reply.status == 200);
     CHECK(reply.error == "");
     return pool.work_after_reply();
@@ -317,10 +388,87 @@ TEST_CASE("only the peers of a repository are notified of its new artifacts") {
   const auto events = [](const char* repository) {
     return std::to_string(quarry::repository::number_of(repository)) + " ";
   };
-  CHECK(push("one") == events("one") + "7 8 ");
-  CHECK(push("one") == "");  // already stored
-  CHECK(push("one", "pragma client-url https://example.org/one\n") == "");
-  CHECK(push("two") == events("two"));
+  CHECK(work_after_push("one") == events("one") + "7 8 ");
+  CHECK(work_after_push("one") == "");  // already stored
+  CHECK(work_after_push("one", "pragma client-url https://example.org/one\n") == "");
+  CHECK(work_after_push("two") == events("two"));
   pool.sync("/one");
   CHECK(pool.work_after_reply() == "");
+}
+
+TEST_CASE("a push succeeds when other hosts have confirmed it") {
+  const World world;
+  world.repository("one.fossil");
+  Replica replica(world);
+  Asker pool(replicated(world, replica.path()));
+  const Reply reply = push(pool, world, "one", "news");
+  CHECK(speaks_sync(reply));
+  CHECK(reply.error == "");
+  CHECK(replica.questions() == "publish www one\n");
+}
+
+TEST_CASE("a push that other hosts have not confirmed fails, but is stored") {
+  const World world;
+  world.repository("one.fossil");
+  Replica replica(world);
+  Asker pool(replicated(world, replica.path()));
+  replica.answer("error the servers have no leader");
+  const Reply reply = push(pool, world, "one", "news");
+  CHECK(speaks_sync(reply));
+  CHECK(reply.body.contains(kUnconfirmed));
+  CHECK(reply.error == "the servers have no leader");
+  CHECK(reply.is_fault);
+  CHECK(reply.artifacts_in == 1);
+  const std::string events = std::to_string(quarry::repository::number_of("one")) + " ";
+  CHECK(pool.work_after_reply().contains(events));
+}
+
+TEST_CASE("a repeated push fails until other hosts have confirmed it") {
+  const World world;
+  world.repository("one.fossil");
+  Replica replica(world);
+  Asker pool(replicated(world, replica.path()));
+  replica.answer("error the servers have no leader");
+  push(pool, world, "one", "news");
+  const Reply again = push(pool, world, "one", "news");
+  CHECK(again.artifacts_in == 0);
+  CHECK(again.body.contains(kUnconfirmed));
+  replica.answer("ok {}");
+  const Reply last = push(pool, world, "one", "news");
+  CHECK(last.error == "");
+  CHECK_FALSE(last.body.contains(kUnconfirmed));
+}
+
+TEST_CASE("a push fails if quarry-replica does not run") {
+  const World world;
+  world.repository("one.fossil");
+  Asker pool(replicated(world, world.path("nobody.sock")));
+  const Reply reply = push(pool, world, "one", "news");
+  CHECK(reply.body.contains(kUnconfirmed));
+  CHECK(reply.error.contains("nobody.sock"));
+}
+
+TEST_CASE("a pool that does not wait for other hosts only notifies quarry-replica of news") {
+  const World world;
+  world.repository("one.fossil");
+  WorkerOptions options = replicated(world, world.path("nobody.sock"));
+  options.replication.waits = false;
+  Asker alone(options);
+  CHECK(push(alone, world, "one", "news").error == "");
+  Replica replica(world);
+  options.replication.socket = replica.path();
+  Asker pool(options);
+  push(pool, world, "one", "more news");
+  CHECK(eventually([&] { return replica.questions() == "notify www one\n"; }));
+  push(pool, world, "one", "more news");
+  CHECK(replica.questions() == "");
+}
+
+TEST_CASE("a pull does not wait for other hosts") {
+  const World world;
+  world.repository("one.fossil");
+  Replica replica(world);
+  Asker pool(replicated(world, replica.path()));
+  CHECK(speaks_sync(pool.sync("/one")));
+  CHECK(replica.questions() == "");
 }
