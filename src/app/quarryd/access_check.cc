@@ -18,6 +18,7 @@
 #include "quarry/master/process_settings.h"
 #include "quarry/pages/pages.h"
 #include "quarry/repository/repository.h"
+#include "replica_configuration.h"
 #include "repositories_check.h"
 
 namespace quarry::app {
@@ -51,6 +52,9 @@ class AccessCheck {
     for (const NeededFile& file : needs_.files) check(file);
     for (const NeededProgram& program : needs_.programs) check(program);
     for (const NeededRemote& remote : needs_.remotes) check_remote(remote);
+    if (!needs_.replica_config.empty()) {
+      note_mistakes(read_replica_config(needs_.replica_config).mistakes);
+    }
     if (needs_.courier) check(*needs_.courier);
     return std::move(found_);
   }
@@ -58,6 +62,13 @@ class AccessCheck {
  private:
   /// Adds a line with WHAT and errno.
   void note(const std::string& what) { found_.push_back(fail_errno(what).error().message); }
+
+  /// Adds MISTAKES, which the child finds in its configuration file.
+  void note_mistakes(const Lines& mistakes) {
+    for (const std::string& each : mistakes) {
+      found_.push_back("cannot read its configuration: " + each);
+    }
+  }
 
   void need(int access, const std::string& failure, const std::string& path) {
     if (!path.empty() && !may(access, path)) note(fmt::format("{} {}", failure, path));
@@ -182,9 +193,7 @@ class AccessCheck {
   }
 
   void check(const courier::CourierConfig& config) {
-    for (const std::string& mistake : read_courier_config(needs_.config).mistakes) {
-      found_.push_back("cannot read its configuration: " + mistake);
-    }
+    note_mistakes(read_courier_config(needs_.config).mistakes);
     if (const auto log = base::check_log(config.options.log); !log) {
       found_.push_back("error_log: " + log.error().message);
     }

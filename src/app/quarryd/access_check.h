@@ -60,6 +60,8 @@ struct ChildNeeds {
   std::string hooks = {};              // the folder of waiting hooks; it might not exist yet
   std::vector<NeededProgram> programs = {};
   std::vector<NeededRemote> remotes = {};
+  /// Only for quarry-replica: the path of its configuration file.
+  std::filesystem::path replica_config = {};
   /// Only for the courier: the path and the contents of its configuration file.
   std::filesystem::path config = {};
   std::optional<courier::CourierConfig> courier = {};

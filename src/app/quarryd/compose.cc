@@ -22,6 +22,8 @@
 #include "quarry/gateway/gateway.h"
 #include "quarry/scoreboard/overview.h"
 #include "quarry/worker/worker.h"
+#include "replica_configuration.h"
+#include "replica_service.h"
 
 namespace quarry::app {
 namespace {
@@ -59,13 +61,19 @@ Result<std::shared_ptr<scoreboard::Overview>> overview_for(const master::Config&
 }
 
 worker::WorkerOptions worker_options(const master::PoolConfig& pool,
-                                     const std::vector<ConfiguredPeer>& peers) {
+                                     const std::vector<ConfiguredPeer>& peers,
+                                     const std::optional<ReplicaConfig>& replica) {
   worker::WorkerOptions options = worker_options_in(pool);
   options.pool = pool.name;
   options.repository = pool.repository;
   options.repositories = pool.repositories;
   options.allowed_clients = pool.allowed_clients;
   options.peers = peer_numbers(peers);
+  if (replica && is_replicated(*replica, pool)) {
+    options.replication = {.socket = replica->socket,
+                           .waits = replica->options.waits_for_quorum,
+                           .time_out = replica->options.acknowledge_timeout};
+  }
   options.background.check = [lease_time = options.background.lease_time](auto& repository) {
     return look_for_work(repository, lease_time);
   };
@@ -374,13 +382,15 @@ Result<std::vector<Service>> compose(const master::Config& config,
   std::vector<Service> services;
   std::optional<Service> front;
   QUARRY_TRY_ASSIGN(auto courier, courier_service(config, path, inherited));
+  const auto replica_config = replica_config_in(config);
+  QUARRY_TRY_ASSIGN(auto replica, replica_service(config, path, inherited));
   QUARRY_TRY_ASSIGN(const auto overview, overview_for(config, earlier));
   MetricsSources metrics{
       .overview = overview, .server = server_sources(config, {}), .pages = {}, .logs = logs};
   std::size_t published_peers = 0;
   for (const master::PoolConfig& pool : config.pools) {
     const auto peers = peers_of(config, pool);
-    worker::WorkerOptions for_workers = worker_options(pool, peers);
+    worker::WorkerOptions for_workers = worker_options(pool, peers, replica_config);
     if (!pool.access.path.empty()) {
       QUARRY_TRY(
           unless_reloading(start, open_access_log(config, pool, earlier, for_workers.access_log)));
@@ -441,6 +451,7 @@ Result<std::vector<Service>> compose(const master::Config& config,
     if (status) services.push_back(std::move(*status));
   }
   if (courier) services.push_back(std::move(*courier));
+  if (replica) services.push_back(std::move(*replica));
   for (const auto& each : logs) {
     QUARRY_TRY_ASSIGN(auto service, log_service(config, path, each));
     services.push_back(std::move(service));

@@ -21,6 +21,8 @@
 #include "quarry/base/split.h"
 #include "quarry/master/master.h"
 #include "quarry/master/pid_file.h"
+#include "replica_configuration.h"
+#include "replica_service.h"
 #include "repositories_check.h"
 
 namespace quarry::app {
@@ -59,6 +61,10 @@ class BoundAddresses {
         const auto hooks = pool_hooks(config, pool);
         if (hooks && *hooks) bind((*hooks)->address, (*socket)->location, (*hooks)->listen);
       }
+    }
+    if (const auto replica = replica_config_in(config)) {
+      const auto socket = replica_socket(config, *replica);
+      if (socket) bind(socket->address, socket->location, socket->options);
     }
   }
   const Lines& bind_failures() const { return failures_; }
@@ -182,8 +188,17 @@ class Check {
       needs.courier = courier;
       note("courier", access_errors(courier_process(*courier), (*socket)->runs_as, needs));
     }
+    const auto replica = replica_config_in(config_);
+    if (replica) {
+      note("replication", access_errors(replica_process(), replica->runs_as, needs_of(*replica)));
+    }
     for (const master::PoolConfig& pool : config_.pools) {
       ChildNeeds needs = needs_of(pool);
+      if (replica && is_replicated(*replica, pool)) {
+        if (needs.writer.empty()) needs.writer = "[replication] pools";
+        needs.sockets.push_back(
+            {"quarry-replica", replica->socket, addresses.has_made(replica->socket)});
+      }
       if (socket && *socket && hands_over_events(config_, pool)) {
         const std::string path = (*socket)->address.path();
         needs.sockets.push_back({"the courier", path, addresses.has_made(path)});
@@ -217,6 +232,19 @@ class Check {
           {"its pool", pool.listen->path(), addresses.has_made(pool.listen->str())});
     }
     note("http", access_errors(http.process, http.run_as ? http.run_as : pool.run_as, needs));
+  }
+
+  ChildNeeds needs_of(const ReplicaConfig& replica) const {
+    const replica::StreamOptions& stream = replica.options.stream;
+    ChildNeeds needs;
+    needs.programs.push_back({"", program_beside("quarry-replica", QUARRY_SERVER_FOLDER)});
+    needs.replica_config = start_.config;
+    needs.files = {{"credentials", stream.credentials, NeededAccess::kReadSecret},
+                   {"tls_ca", stream.tls_ca, NeededAccess::kReadCertificates},
+                   {"tls_certificate", stream.tls_certificate, NeededAccess::kReadCertificates},
+                   {"tls_key", stream.tls_key, NeededAccess::kRead},
+                   {"directory", replica.options.folder, NeededAccess::kWriteFolder}};
+    return needs;
   }
 
   /// Checks the gate of POOL as the user that runs the gate.

@@ -19,7 +19,7 @@ namespace quarry::app {
 struct StartConditions {
   /// Whether quarryd will start in the background.
   bool in_background = false;
-  /// The configuration file, which the courier reads. Empty with --serve.
+  /// The configuration file, which the courier and quarry-replica read. Empty with --serve.
   std::filesystem::path config = {};
   /// Addresses, as SocketAddress::str(), of the sockets that quarryd will inherit.
   std::vector<std::string> inheritable;

@@ -20,7 +20,8 @@ MANUAL = TOP / "man" / "quarry.conf.5"
 FOLDERS = ("/srv/fossil", "/run/quarry", "/var/lib/quarry", "/var/log/quarry", "/etc/quarry")
 # Files in these folders that the sample files mention in comments.
 REPOSITORY = "srv/fossil/team/one.fossil"
-FILES = ("etc/quarry/chat.secret", "etc/quarry/chat.mustache", "etc/quarry/mirror.password", "etc/quarry/mirror.pem", "etc/quarry/logserver.pem")
+FILES = ("etc/quarry/chat.secret", "etc/quarry/chat.mustache", "etc/quarry/mirror.password", "etc/quarry/mirror.pem", "etc/quarry/logserver.pem",
+         "etc/quarry/nats.credentials", "etc/quarry/nats.pem", "etc/quarry/nats-client.pem", "etc/quarry/nats-client.key")
 # Directives that do not have a default, or whose sample value differs from the default.
 EXAMPLES = {"listen", "user", "repository", "repositories", "pm.max_children", "control.socket", "error_log",
             "pages", "pid"}
@@ -134,14 +135,17 @@ def test_every_directive_is_in_the_samples_and_in_the_manual(plain, section):
         assert re.search(rf"^\.It Ic (.* , )?{re.escape(name)}( ,|$)", manual, re.MULTILINE), f"{name} not in the manual"
 
 
-def test_every_directive_of_a_peer_is_in_the_sample_and_in_the_manual(samples):
+@pytest.mark.parametrize(("section", "title", "some"), [
+    ("peer mirror", "Peers", {"url", "interval", "direction"}),
+    ("replication", "Replication", {"servers", "acknowledge", "pools"})])
+def test_every_directive_of_another_section_is_in_the_sample_and_in_the_manual(samples, section, title, some):
     uncomment(samples)
     uncomment(samples.parent / "pool.d" / "www.conf")
     shown = dump(samples)
-    words = re.findall(r"^;?([a-z][\w.]*) =", shown[shown.index("[peer mirror]"):].partition("\n[")[0], re.MULTILINE)
-    sample = SAMPLES[0].read_text().partition(";[peer mirror]")[2]
-    manual = MANUAL.read_text().partition(".Ss Peers")[2]
-    assert {"url", "interval", "direction"} <= set(words)
+    words = re.findall(r"^;?([a-z][\w.]*) =", shown[shown.index(f"[{section}]"):].partition("\n[")[0], re.MULTILINE)
+    sample = SAMPLES[0].read_text().partition(f";[{section}]")[2].partition("\n;[")[0]
+    manual = MANUAL.read_text().partition(f".Ss {title}\n")[2].partition("\n.Ss ")[0]
+    assert some <= set(words)
     for word in words:
         assert re.search(rf"^;{re.escape(word)} = ", sample, re.MULTILINE) or word == "remote", f"{word} not in the sample"
         assert re.search(rf"^\.It Ic (.* , )?{re.escape(word)}( ,|$)", manual, re.MULTILINE), f"{word} not in the manual"

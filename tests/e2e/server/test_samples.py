@@ -12,6 +12,7 @@ from support import daemon, debian, places, repofile, wire
 from support.debian import OTHER, SERVER, SERVER_IPV6, Debian
 from support.fossil import Fossil
 from support.process import Process, wait_until
+from support.tls import Authority
 
 pytestmark = pytest.mark.skipif(not debian.can_be_made(), reason="namespaces need root")
 
@@ -119,3 +120,15 @@ def test_the_sample_jail_bans_a_client_that_fails_to_log_in(machine, fresh, foss
     assert OTHER not in listed()
     log_in("j")
     wait_until(lambda: OTHER in listed(), "the ban")
+
+
+def test_the_sample_of_nats_is_valid(tmp_path):
+    issued = Authority(tmp_path / "authority").issue("nats1.example.org")
+    text = (CONF / "nats" / "nats-server.conf").read_text()
+    for name, file in (("server.pem", issued.certificate), ("server.key", issued.key), ("ca.pem", issued.certificate)):
+        text = text.replace(f"/etc/nats/{name}", str(file))
+    assert "/etc/nats/" not in text
+    (tmp_path / "nats-server.conf").write_text(text)
+    (tmp_path / "nats-server.secrets").write_text('JETSTREAM_KEY: "key"\nCLIENT_PASSWORD: "password"\n')
+    done = subprocess.run(["nats-server", "-t", "-c", tmp_path / "nats-server.conf"], capture_output=True, text=True, timeout=60, check=False)
+    assert done.returncode == 0, done.stderr

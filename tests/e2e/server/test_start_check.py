@@ -267,6 +267,88 @@ def test_a_destination_whose_program_is_not_installed(with_courier, type_, word)
     assert with_courier.test().returncode == 0, with_courier.test().stderr
 
 
+@pytest.fixture
+def with_replication(world) -> World:
+    """A replicated pool that runs as another user if the tests run as root."""
+    inside = world.folder / "inside"
+    inside.mkdir(mode=0o777)
+    inside.chmod(0o777)
+    (inside / "fresh.fossil").write_bytes((world.folder / "fresh.fossil").read_bytes())
+    (inside / "fresh.fossil").chmod(0o666)
+    world.set("www", repository=inside / "fresh.fossil", **({"user": "nobody"} if os.geteuid() == 0 else {}))
+    world.set_section("replication", servers="nats://127.0.0.1:4222", group="team", host="one", socket=world.folder / "replica.sock",
+                      directory=inside / "replica")
+    return world
+
+
+@needs_open_build
+def test_replication_that_can_start(with_replication):
+    done = with_replication.test()
+    assert done.returncode == 0 and not done.stderr, done.stderr
+    assert not (with_replication.folder / "replica.sock").exists() and not (with_replication.folder / "inside" / "replica").exists()
+
+
+@pytest.mark.parametrize(("words", "reason"), [
+    ({"servers": "nats://192.0.2.1:4222"}, "servers: nats://192.0.2.1:4222 is not a loopback address: use tls://"),
+    ({"servers": "tls://192.0.2.1:4222"}, "needs credentials, because tls://192.0.2.1:4222 is not a loopback address"),
+    ({"servers": "tls://me:secret@192.0.2.1"}, "servers: a URL must not contain a user or password; use credentials"),
+    ({"pools": "www, other"}, "pools: [other] does not exist"),
+    ({"socket": "/tmp/" + "x" * 200}, "[replication] ")])
+def test_replication_with_a_mistake(with_replication, words, reason):
+    with_replication.set_section("replication", **words)
+    fails_alike(with_replication, reason)
+    assert "secret" not in with_replication.test().stderr
+
+
+@as_root
+def test_replicated_pools_of_different_users(with_replication):
+    with_replication.set("other", user="root")
+    fails_alike(with_replication, "[replication] pools: [www] and [other] have different users, nobody and root")
+    with_replication.set_section("replication", pools="www")
+    assert "different users" not in with_replication.test().stderr
+
+
+@needs_open_build
+@pytest.mark.parametrize("word", ["credentials", "tls_ca", "tls_certificate", "tls_key"])
+def test_a_file_that_quarry_replica_cannot_read(with_replication, word):
+    readable = with_replication.folder / "readable"
+    readable.write_text("secret\n-----BEGIN CERTIFICATE-----\n")
+    pair = {"tls_certificate": readable, "tls_key": readable} if word.startswith("tls_") and word != "tls_ca" else {}
+    for path in (unreadable(with_replication.folder / "secret"), with_replication.folder / "missing"):
+        with_replication.set_section("replication", **{**pair, word: path})
+        is_refused(with_replication, f"[replication]: {word}: cannot read {path}")
+    with_replication.set_section("replication", **{**pair, word: readable})
+    assert with_replication.test().returncode == 0, with_replication.test().stderr
+
+
+@needs_open_build
+def test_a_folder_that_quarry_replica_cannot_write(with_replication):
+    closed = with_replication.folder / "closed"
+    closed.mkdir()
+    closed.chmod(0o755 if os.geteuid() == 0 else 0o555)
+    with_replication.set_section("replication", directory=closed / "replica")
+    is_refused(with_replication, f"[replication]: directory: cannot write to {closed}: Permission denied")
+
+
+@needs_open_build
+def test_a_replicated_repository_that_cannot_be_written(with_replication):
+    file = with_replication.folder / "inside" / "fresh.fossil"
+    file.chmod(0o644 if os.geteuid() == 0 else 0o444)
+    with_replication.set("www", backoffice="no")
+    with_replication.set_section("replication", pools="www")
+    line = with_replication.write().read_text().splitlines().index("pools = www") + 1
+    is_refused(with_replication, f"quarryd.conf:{line}: [www]: [replication] pools: cannot write to {file}: Permission denied")
+
+
+@as_root
+@needs_open_build
+def test_a_configuration_that_quarry_replica_cannot_read(with_replication):
+    included = unreadable(with_replication.folder / "more.conf")
+    included.write_text("[global]\n")
+    with_replication.set_section("global", include=included)
+    is_refused(with_replication, "[replication]: cannot read its configuration: ")
+
+
 # Columns: section, its other directives, the directive with the mistake, a wrong value, a correct value, the end of the
 # message. Relative paths are below a folder that all users can write to.
 WRONG_FILES = [
@@ -351,6 +433,10 @@ def test_our_own_programs_are_not_installed(with_courier, tmp_path):
     assert done.returncode == 1
     assert "[courier]: cannot execute" in done.stderr and "/quarry-courier: it is not installed" in done.stderr
     assert "[www]: cannot execute" in done.stderr and "/quarry: it is not installed" in done.stderr
+    with_courier.set_section("replication", servers="nats://127.0.0.1:4222", group="team", host="one",
+                             socket=with_courier.folder / "replica.sock", directory=with_courier.folder / "inside" / "replica")
+    done = subprocess.run([copy, "--test", "--config", with_courier.write()], capture_output=True, text=True, timeout=60, check=False)
+    assert "[replication]: cannot execute" in done.stderr and "/quarry-replica: it is not installed" in done.stderr
 
 
 def test_a_page_program_that_is_not_installed(world):
