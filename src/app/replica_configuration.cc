@@ -200,10 +200,6 @@ std::string pool_error(const master::PoolConfig& pool, const master::PoolConfig&
   if (!pool.process.chroot.empty()) {
     return fmt::format("pools: [{}] has a chroot, and quarry-replica cannot enter it", pool.name);
   }
-  // Workers send the name to quarry-replica, followed by a space.
-  if (pool.name.contains(' ')) {
-    return fmt::format("pools: the name of [{}] contains a space", base::printable(pool.name));
-  }
   const auto uid_of = [](const master::PoolConfig& each) {
     return each.run_as ? std::optional(each.run_as->uid) : std::nullopt;
   };

@@ -19,6 +19,7 @@
 #include "peer/peer_command_line.h"
 #include "remote/password.h"
 #include "remote/remote.h"
+#include "replica_commands.h"
 #include "spool/spool_command_line.h"
 #include "status/status_commands.h"
 #include "usage.h"
@@ -302,6 +303,7 @@ constexpr Command kCommands[] = {
     {"backoffice", "Run the background jobs of repositories: events, hooks, email, maintenance",
      add_backoffice},
     {"peer", "Sync with the peers in the configuration, and show their state", add_peer},
+    {"replica", "Show the state of replication between hosts", add_replica},
     {"user", "List and change the users of a repository", add_user_commands},
     {"webhook", "List, change and test the webhooks of a repository", add_webhook_commands},
     {"lease", "Show which process holds the lease for the background work", add_lease},

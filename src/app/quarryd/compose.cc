@@ -387,6 +387,7 @@ Result<std::vector<Service>> compose(const master::Config& config,
   QUARRY_TRY_ASSIGN(const auto overview, overview_for(config, earlier));
   MetricsSources metrics{
       .overview = overview, .server = server_sources(config, {}), .pages = {}, .logs = logs};
+  if (replica_config) metrics.replica_socket = replica_config->socket;
   std::size_t published_peers = 0;
   for (const master::PoolConfig& pool : config.pools) {
     const auto peers = peers_of(config, pool);

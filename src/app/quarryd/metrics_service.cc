@@ -1,10 +1,13 @@
 #include "metrics_service.h"
 
 #include <array>
+#include <chrono>
 #include <cstdint>
+#include <nlohmann/json.hpp>
 #include <string_view>
 
 #include "quarry/base/log.h"
+#include "quarry/control/publication.h"
 #include "quarry/control/reopened_logs.h"
 #include "quarry/courier/shipping_figures.h"
 #include "quarry/gateway/metrics_server.h"
@@ -15,6 +18,9 @@ namespace quarry::app {
 namespace {
 
 using scoreboard::Exposition;
+
+// Time limit for the answer of quarry-replica, because scrapers wait for it.
+constexpr std::chrono::milliseconds kReplicaTime{1000};
 
 template <typename Figures>
 struct PageMetric {
@@ -112,6 +118,33 @@ void write_courier(const pages::CourierView& courier, Exposition& out) {
   }
 }
 
+void write_replica(const std::string& socket, Exposition& out) {
+  const auto answer = control::Publication(socket, kReplicaTime).status();
+  // As for the courier, write nothing if the state is unknown.
+  if (!answer && answer.error().code == ErrorCode::kDenied) return;
+  using nlohmann::json;
+  const json status = json::parse(answer.value_or(""), nullptr, /*allow_exceptions=*/false);
+  const auto write = [&](std::string_view name, std::string_view help, std::uint64_t value) {
+    begin(out, name, help);
+    out.sample({}, value);
+  };
+  write("quarry_replica_up", "Whether quarry-replica is running and answers.", status.is_object());
+  if (!status.is_object()) return;
+  write("quarry_replica_connected", "Whether quarry-replica is connected to a NATS server.",
+        status.value("connected", false));
+  begin(out, "quarry_replica_lag_seconds",
+        "Age of the last change that was read, if the stream has newer ones, or 0.");
+  out.seconds({}, static_cast<std::uint64_t>(status.value("lag_seconds", 0.0) * 1000));
+  const auto number = [&status](const char* name) { return status.value(name, std::uint64_t{0}); };
+  write("quarry_replica_lag_messages", "Messages in the stream that were not read yet.",
+        number("lag_messages"));
+  write("quarry_replica_repositories", "Replicated repositories.", number("repositories"));
+  write("quarry_replica_failed_repositories",
+        "Repositories whose changes cannot be published or applied.", number("failed"));
+  write("quarry_replica_stale_repositories", "Repositories that need a copy from another host.",
+        number("need_sync"));
+}
+
 void write_lost_lines(const MetricsSources& sources, Exposition& out) {
   begin(out, "quarry_log_lost_lines_total", "Lines that a log did not accept.");
   out.sample({{"log", "error"}}, base::lost_log_lines());
@@ -172,6 +205,7 @@ gateway::MetricsPage page_of(const MetricsSources& sources, std::string_view acc
   if (const auto peers = sources.overview->read_peers(); !peers.empty()) write_peers(peers, out);
   if (!sources.pages.empty()) write_pages(sources, out);
   if (sources.server.courier) write_courier(sources.server.courier(), out);
+  if (!sources.replica_socket.empty()) write_replica(sources.replica_socket, out);
   if (sources.server.all_queues) write_queues(sources.server.all_queues(), out);
   return {Exposition::content_type_of(form), out.take()};
 }

@@ -26,6 +26,7 @@ struct MetricsSources {
   /// The access logs of the pools that have one.
   std::vector<std::pair<std::string, std::shared_ptr<const base::AccessLog>>> access_logs = {};
   LogDestinations logs = {};
+  std::string replica_socket = {};  // of quarry-replica; "" without replication
 };
 
 /// Returns the service. The service runs as the user of the first pool, and does not open

@@ -199,9 +199,3 @@ TEST_CASE("a pool with a chroot is not replicated") {
   CHECK(mistakes_in(pools + kMinimal, /*root=*/true)
             .contains("[replication] all pools have a chroot"));
 }
-
-TEST_CASE("a pool whose name contains a space cannot be replicated") {
-  const TwoPools two;
-  CHECK(mistakes_in("[my pool]\nlisten = 9003\nrepositories = " + two.folder() + "\n" + kMinimal) ==
-        "q.conf:4: [replication] pools: the name of [my pool] contains a space");
-}
