@@ -260,7 +260,7 @@ def test_installation_from_source(boot, tmp_path):
     subprocess.run(["meson", "setup", "--buildtype=plain", "-Dunity=on", build, places.TOP], check=True, capture_output=True)
     plan = subprocess.run(["ninja", "-C", build, "-n", "install"], capture_output=True, text=True, check=True).stdout
     assert "src/app/quarryd" in plan and "tests/" not in plan
-    for program in [*map(places.program, ("quarryd", "quarry", "quarry-courier", "quarry-changes")), places.log_guard()]:
+    for program in [*map(places.program, ("quarryd", "quarry", "quarry-courier", "quarry-replica", "quarry-changes")), places.log_guard()]:
         shutil.copy(program, build / program.relative_to(places.build_directory()))
 
     def prepare(tree: Path) -> None:
@@ -276,7 +276,7 @@ def test_installation_from_source(boot, tmp_path):
     assert PID in machine.shell("cat /etc/quarry/quarry.conf"), "the existing configuration is kept"
     listing = subprocess.run(["dpkg-deb", "--contents", PACKAGE], capture_output=True, text=True, check=True).stdout
     packaged = {Path(line.split()[5]).name.removesuffix(".gz") for line in listing.splitlines() if not line.startswith("d")}
-    of_debian = {"changelog", "copyright", "README.Debian", "quarry-courier.8", "quarry-changes.8"}
+    of_debian = {"changelog", "copyright", "README.Debian", "quarry-courier.8", "quarry-replica.8", "quarry-changes.8"}
     assert packaged - of_debian <= {Path(path).name for path in machine.files() - before}
 
 
