@@ -66,7 +66,7 @@ ROOMS: dict[str, dict[str, set[str]]] = {
     "worker": {"fastcgi": set(), "queue": set(), "site": {"fastcgi"}, "": {"fastcgi", "site"}},
     "master": {"config": set(), "child": set(), "pool": {"child"}, "job": {"pool"},
                "reload": {"child", "pool"}, "": {"job", "pool", "reload"}},
-    "app": {"": set(), "quarryd": {""}, "quarry-courier": {""}, "quarry-changes": {""}, "quarry/common": set(),
+    "app": {"": set(), "quarryd": {""}, "quarry-courier": {""}, "quarry-changes": {""}, "quarry-replica": {""}, "quarry/common": set(),
             "quarry/remote": {"quarry/common"},
             "quarry/spool": {"quarry/common"}, "quarry/status": {"quarry/common"},
             "quarry/peer": {"", "quarryd", "quarry/common", "quarry/remote", "quarry/status"},

@@ -1,11 +1,14 @@
 #include "applier.h"
 
+#include <fcntl.h>
 #include <fmt/core.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <fstream>
 #include <utility>
 
+#include "quarry/base/fd.h"
 #include "quarry/base/log.h"
 
 namespace quarry::replica {
@@ -17,7 +20,6 @@ using std::chrono::milliseconds;
 // How long to wait for a message. The end of the process waits at most as long.
 constexpr milliseconds kIdleTime{200};
 constexpr milliseconds kFailedTime{250};
-constexpr milliseconds kSaveTime{1000};
 constexpr std::size_t kMaxBatchBytes = std::size_t{16} << 20;
 constexpr std::size_t kMaxBatchEntries = 1000;
 // Maximum number of bytes of all entries that wait for their repositories.
@@ -44,10 +46,11 @@ Applier::Applier(Stream& stream, StreamHealth& health, const ApplierOptions& opt
     : stream_(stream),
       health_(health),
       options_(options),
-      reader_(options.max_entry),
       saved_(read_position(options.position_file)),
+      reader_(options.max_entry),
       position_(saved_),
-      done_(saved_.sequence) {}
+      done_(saved_.sequence),
+      progress_(saved_) {}
 
 void Applier::start(Repositories& repositories) {
   repositories_ = &repositories;
@@ -100,9 +103,8 @@ void Applier::run() {
       wake_.wait_for(lock, kFailedTime, [this] { return is_stopping_; });
     }
     retry_waiting();
-    save_position(false);
+    if (is_positioned_ && batch_entries_ == 0) note_progress();
   }
-  save_position(true);
 }
 
 /// Reads one message, or applies those that were read if no further message is waiting. Returns
@@ -282,15 +284,14 @@ Result<void> Applier::apply(const ReplicatedPtr& one, const std::vector<Entry>& 
   }
   const sync::ReplicaPosition end{position_.created, sequence};
   const auto applied = repositories_->use(one, [&](sync::Replication& replication) -> Result<void> {
-    if (repositories_->facts(*one).position.created != end.created && !incoming.empty()) {
-      QUARRY_TRY(replication.apply({}, {end.created, incoming.front().sequence - 1}));
-    }
     QUARRY_TRY(replication.apply(incoming, end));
     repositories_->change(*one, [&](Facts& facts) { facts.position = end; });
     return {};
   });
   if (!applied) return applied;
+  repositories_->keep_log_short(one);
   const std::lock_guard lock(mutex_);
+  unsynced_.insert(one->path);
   figures_.applied += entries.size();
   return {};
 }
@@ -354,23 +355,31 @@ bool Applier::retry(const std::string& project, Waiting& waiting) {
   return true;
 }
 
-void Applier::save_position(bool is_last) {
-  if (!is_positioned_ || (!is_last && Clock::now() < next_save_)) return;
-  next_save_ = Clock::now() + kSaveTime;
+/// Records what save() can store: the position before which everything was applied.
+void Applier::note_progress() {
+  const std::lock_guard lock(mutex_);
+  progress_ = {position_.created, reader_.safe_position(position_.sequence)};
+  for (const auto& [project, wanted] : rewinds_) {
+    progress_.sequence = std::min(progress_.sequence, wanted);
+  }
+  for (const auto& [project, waiting] : waiting_) {
+    progress_.sequence = std::min(progress_.sequence, waiting.first - 1);
+  }
+}
+
+void Applier::save() {
+  std::set<std::filesystem::path> unsynced;
   sync::ReplicaPosition position;
   {
     const std::lock_guard lock(mutex_);
-    position = position_;
-    for (const auto& [project, wanted] : rewinds_) {
-      position.sequence = std::min(position.sequence, wanted);
-    }
+    position = progress_;
+    unsynced.swap(unsynced_);
   }
-  position.sequence = reader_.safe_position(position.sequence);
-  for (const auto& [project, entries] : batch_) {
-    position.sequence = std::min(position.sequence, entries.front().sequence - 1);
-  }
-  for (const auto& [project, waiting] : waiting_) {
-    position.sequence = std::min(position.sequence, waiting.first - 1);
+  // The commits that apply entries are not synced to the disk. After a power failure, the process
+  // must read these entries again.
+  for (const std::filesystem::path& path : unsynced) {
+    const base::Fd log(::open((path.native() + "-wal").c_str(), O_RDONLY | O_CLOEXEC));
+    if (log) ::fdatasync(log.get());
   }
   if (position == saved_) return;
   const auto saved = replace_file(options_.position_file,

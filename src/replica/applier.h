@@ -17,6 +17,7 @@
 #include <map>
 #include <mutex>
 #include <optional>
+#include <set>
 #include <string>
 #include <thread>
 #include <vector>
@@ -56,6 +57,8 @@ class Applier final : public ReadPosition {
   /// Starts the thread. All repositories whose projects are not known yet have been opened before.
   void start(Repositories& repositories);
   void stop();
+  /// Writes the position file. Waits for the disk. Call it in a single thread.
+  void save();
   Figures figures() const;
 
   sync::ReplicaPosition start_of(const std::string& project) override;
@@ -89,11 +92,12 @@ class Applier final : public ReadPosition {
   void retry_waiting();
   bool retry(const std::string& project, Waiting& waiting);
   void put_back_positions(const StreamRange& range);
-  void save_position(bool is_last);
+  void note_progress();
 
   Stream& stream_;
   StreamHealth& health_;
   const ApplierOptions options_;
+  sync::ReplicaPosition saved_;  // in the file; used only by save()
   Repositories* repositories_ = nullptr;
 
   // Used only by the thread:
@@ -105,8 +109,6 @@ class Applier final : public ReadPosition {
   std::size_t batch_entries_ = 0;
   std::map<std::string, Waiting> waiting_;  // by project
   std::size_t waiting_bytes_ = 0;
-  sync::ReplicaPosition saved_;
-  Clock::time_point next_save_;
   base::LogThrottle malformed_log_;
 
   mutable std::mutex mutex_;  // guards the fields below
@@ -116,6 +118,8 @@ class Applier final : public ReadPosition {
   std::uint64_t done_ = 0;                        // everything up to this was applied or skipped
   std::map<std::string, std::uint64_t> skipped_;  // projects with the first skipped sequence
   std::map<std::string, std::uint64_t> rewinds_;  // projects with the sequence to read after
+  sync::ReplicaPosition progress_;                // see note_progress()
+  std::set<std::filesystem::path> unsynced_;      // repositories with entries applied since save()
   Figures figures_;
 
   std::thread thread_;

@@ -20,7 +20,8 @@ using Json = nlohmann::json;
 constexpr milliseconds kWatchInterval{1000};
 constexpr milliseconds kConnectInterval{250};
 constexpr seconds kListInterval{10};
-constexpr seconds kSaveInterval{60};
+constexpr seconds kSaveInterval{60};     // of the files' states
+constexpr seconds kPositionInterval{5};  // of the position
 // Maximum number of repositories in the status.
 constexpr std::size_t kMaxDescribed = 1000;
 
@@ -74,6 +75,7 @@ void Node::stop() {
   watch_.join();
   repositories_.stop();
   applier_.stop();
+  applier_.save();
   save();
   publisher_.stop();
 }
@@ -104,6 +106,7 @@ void Node::watch() {
   using Clock = std::chrono::steady_clock;
   auto next_list = Clock::now() + kListInterval;
   auto next_save = Clock::now() + kSaveInterval;
+  auto next_position = Clock::now() + kPositionInterval;
   auto next_check = Clock::now() + kWatchInterval;
   bool has_applier = false;
   do {
@@ -122,6 +125,10 @@ void Node::watch() {
     if (Clock::now() >= next_check) {
       for (const ReplicatedPtr& one : repositories_.changed()) publisher_.examine(one);
       next_check = Clock::now() + kWatchInterval;
+    }
+    if (Clock::now() >= next_position) {
+      applier_.save();
+      next_position = Clock::now() + kPositionInterval;
     }
     if (Clock::now() >= next_save) {
       save();

@@ -174,6 +174,7 @@ void Publisher::serve(std::unique_lock<std::mutex>& lock, const ReplicatedPtr& o
   lock.unlock();
   const Result<void> published = round(one, !waiters.empty());
   answer(waiters, published);
+  repositories_.keep_log_short(one);
   lock.lock();
   if (is_idle) --idle_running_;
   finish(one, published.has_value());

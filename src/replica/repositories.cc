@@ -245,8 +245,7 @@ Result<void> Repositories::use_locked(const ReplicatedPtr& one, const Action& ac
     open_ones_.remove(one);
     open_ones_.push_front(one);
   }
-  sync::Replication replication(*one->repository_, max_entry_);
-  return action(replication);
+  return action(*one->replication_);
 }
 
 /// Closes the least recently used repository if there are too many. No other lock may be held,
@@ -261,11 +260,21 @@ void Repositories::close_one_too_many() {
   }
   const std::unique_lock lock(oldest->open_mutex_, std::try_to_lock);
   if (lock) {
-    oldest->repository_.reset();
+    close(*oldest);
   } else {
     const std::lock_guard table(mutex_);
     open_ones_.push_front(oldest);
   }
+}
+
+void Repositories::close(Replicated& one) {
+  one.replication_.reset();
+  one.repository_.reset();
+}
+
+void Repositories::keep_log_short(const ReplicatedPtr& one) {
+  const std::lock_guard lock(one->open_mutex_);
+  if (one->repository_) one->repository_->keep_log_short();
 }
 
 Result<void> Repositories::open(const ReplicatedPtr& one) {
@@ -277,7 +286,7 @@ Result<void> Repositories::open(const ReplicatedPtr& one) {
       opened->remove_leftovers();
       change(*one, [](Facts& facts) { facts.is_new = true; });
     }
-    opened.reset();
+    close(*one);
   }
   std::optional<repository::LocatedFile> located;
   if (!one->folder.empty()) {
@@ -292,13 +301,13 @@ Result<void> Repositories::open(const ReplicatedPtr& one) {
   }
   opened->bound_by([this] { return is_stopping_.load(); });
   const auto introduced = introduce(one);
-  if (!introduced) opened.reset();
+  if (!introduced) close(*one);
   return introduced;
 }
 
 /// Learns the project and the position of the repository that was just opened.
 Result<void> Repositories::introduce(const ReplicatedPtr& one) {
-  sync::Replication replication(*one->repository_, max_entry_);
+  sync::Replication& replication = one->replication_.emplace(*one->repository_, max_entry_);
   QUARRY_TRY_ASSIGN(const std::string project, replication.project());
   if (project.empty()) return fail(ErrorCode::kInvalid, "the repository has no project code yet");
   QUARRY_TRY(claim(one, project));

@@ -69,9 +69,10 @@ class Replicated : public Place {
 
  private:
   friend class Repositories;
-  std::mutex open_mutex_;  // guards repository_. Lock it before Repositories::mutex_
+  std::mutex open_mutex_;  // guards the next two fields. Lock it before Repositories::mutex_
   std::unique_ptr<repository::Repository> repository_;  // null if not open
-  Facts facts_;                                         // guarded by Repositories::mutex_
+  std::optional<sync::Replication> replication_;
+  Facts facts_;  // guarded by Repositories::mutex_
 };
 using ReplicatedPtr = std::shared_ptr<Replicated>;
 
@@ -116,6 +117,8 @@ class Repositories {
   /// Opens the repository if necessary, and runs ACTION. Waits while another thread uses the same
   /// repository. Errors: those of ACTION, of opening; kConflict (another file has the same project).
   Result<void> use(const ReplicatedPtr& one, const Action& action);
+  /// Runs a checkpoint if ONE is open and its write-ahead log is long. Waits for the disk.
+  void keep_log_short(const ReplicatedPtr& one);
   /// Makes the running actions fail.
   void stop() { is_stopping_ = true; }
   bool is_stopping() const { return is_stopping_; }
@@ -131,6 +134,7 @@ class Repositories {
   void forget_removed(const std::vector<std::filesystem::path>& found);
   Result<void> use_locked(const ReplicatedPtr& one, const Action& action);
   Result<void> open(const ReplicatedPtr& one);
+  static void close(Replicated& one);
   Result<void> introduce(const ReplicatedPtr& one);
   Result<void> claim(const ReplicatedPtr& one, const std::string& project);
   void close_one_too_many();
