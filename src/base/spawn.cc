@@ -1,6 +1,7 @@
 #include "quarry/base/spawn.h"
 
 #include <fcntl.h>
+#include <poll.h>
 #include <spawn.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
@@ -29,6 +30,8 @@
 
 namespace quarry::base {
 namespace {
+
+constexpr int kContinueInterval = 100;  // milliseconds
 
 /// Arguments for posix_spawn. The Launch must outlive this object.
 class SpawnPlan {
@@ -89,6 +92,12 @@ class SpawnPlan {
     if (pid < 0) return errno;
     if (pid == 0) guard(*report, caller, background);
     report->writing.reset();
+    // The program might stop the supervisor or the guard before they report.
+    pollfd reported{.fd = report->reading.get(), .events = POLLIN, .revents = 0};
+    while (::poll(&reported, 1, kContinueInterval) != 1) {
+      ::kill(pid, SIGCONT);
+      signal_children(pid, SIGCONT);
+    }
     int code = 0;
     const auto read = [&] { return ::read(report->reading.get(), &code, sizeof code); };
     if (without_interruption(read) != sizeof code) code = EIO;

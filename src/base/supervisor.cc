@@ -10,6 +10,8 @@
 
 #include <array>
 #include <chrono>
+#include <csignal>
+#include <cstdio>
 #include <optional>
 #include <thread>
 
@@ -17,24 +19,6 @@
 
 namespace quarry::base {
 namespace {
-
-/// Sends SIGKILL to all children of this thread, the only one of this process.
-void kill_children() {
-  const int list = ::open("/proc/thread-self/children", O_RDONLY | O_CLOEXEC);
-  std::array<char, 4096> text{};
-  pid_t pid = 0;
-  for (ssize_t size = 0; (size = ::read(list, text.data(), text.size())) > 0;) {
-    for (const char* c = text.data(); c != text.data() + size; ++c) {
-      if (*c != ' ') {
-        pid = pid * 10 + (*c - '0');
-      } else if (pid > 0) {
-        ::kill(pid, SIGKILL);
-        pid = 0;
-      }
-    }
-  }
-  ::close(list);
-}
 
 class Supervisor {
  public:
@@ -95,7 +79,7 @@ class Supervisor {
     // The children of a killed child become children of this process. Therefore, repeat until all
     // children have ended.
     while (reap_ended() && std::chrono::steady_clock::now() < end) {
-      kill_children();
+      signal_children(::getpid(), SIGKILL);
       std::this_thread::sleep_for(std::chrono::milliseconds(1));
     }
   }
@@ -106,6 +90,25 @@ class Supervisor {
 };
 
 }  // namespace
+
+void signal_children(pid_t process, int signal) {
+  std::array<char, 64> path{};
+  std::snprintf(path.data(), path.size(), "/proc/%d/task/%d/children", process, process);
+  const int list = ::open(path.data(), O_RDONLY | O_CLOEXEC);
+  std::array<char, 4096> text{};
+  pid_t pid = 0;
+  for (ssize_t size = 0; (size = ::read(list, text.data(), text.size())) > 0;) {
+    for (const char* c = text.data(); c != text.data() + size; ++c) {
+      if (*c != ' ') {
+        pid = pid * 10 + (*c - '0');
+      } else if (pid > 0) {
+        ::kill(pid, signal);
+        pid = 0;
+      }
+    }
+  }
+  ::close(list);
+}
 
 void prepare_supervisor(const char* name, const char* title) {
   ::prctl(PR_SET_NAME, name);

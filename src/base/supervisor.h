@@ -29,4 +29,7 @@ void prepare_supervisor(const char* name, const char* title);
 /// program exits.
 [[noreturn]] void supervise(pid_t program, int caller, Background background);
 
+/// Sends SIGNAL to all children of PROCESS, which has a single thread. Does not allocate memory.
+void signal_children(pid_t process, int signal);
+
 }  // namespace quarry::base

@@ -1,6 +1,7 @@
 #include "quarry/base/command.h"
 
 #include <doctest/doctest.h>
+#include <sched.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -144,6 +145,27 @@ TEST_CASE("a program that kills or stops its parent ends with its descendants") 
   CHECK(end_of(command, is_done).how == how);
   CHECK(pids_in(folder).size() == 2);
   for (const pid_t pid : pids_in(folder)) CHECK(::kill(pid, 0) != 0);
+}
+
+TEST_CASE("a program that stops its parent at once is reported as started") {
+  // On one processor and with this policy, the program runs before its supervisor continues.
+  cpu_set_t all;
+  cpu_set_t one;
+  CPU_ZERO(&one);
+  CPU_SET(static_cast<unsigned>(::sched_getcpu()), &one);
+  REQUIRE(::sched_getaffinity(0, sizeof all, &all) == 0);
+  REQUIRE(::sched_setaffinity(0, sizeof one, &one) == 0);
+  const sched_param none{};
+  REQUIRE(::sched_setscheduler(0, SCHED_BATCH, &none) == 0);
+  for (int i = 0; i < 3; ++i) {
+    const TemporaryFolder folder;
+    Command command = shell("kill -STOP $PPID; touch done; sleep 600");
+    command.folder = folder.path();
+    const auto is_done = [&] { return std::filesystem::exists(folder / "done"); };
+    CHECK(end_of(command, is_done).how == How::kInterrupted);
+  }
+  ::sched_setscheduler(0, SCHED_OTHER, &none);
+  ::sched_setaffinity(0, sizeof all, &all);
 }
 
 TEST_CASE("a program that delivers in the background can exit before its child") {
