@@ -26,14 +26,27 @@ std::string with_errno(const std::string& what) {
   return fail_errno(what).error().message;
 }
 
-/// Returns whether FILE starts with the header of a SQLite database. The format is described in
-/// https://www.sqlite.org/fileformat2.html#magic_header_string.
-bool is_database(const fs::path& file) {
-  constexpr std::string_view kMagic("SQLite format 3\0", 16);
-  std::string begin(kMagic.size(), '\0');
-  std::ifstream in(file, std::ios::binary);
-  in.read(begin.data(), static_cast<std::streamsize>(begin.size()));
-  return in && begin == kMagic;
+/// The part of the header of a SQLite database that is checked here. The format is described in
+/// https://www.sqlite.org/fileformat2.html#the_database_header.
+constexpr std::string_view kMagic("SQLite format 3\0", 16);
+constexpr std::size_t kReadVersion = 19;
+constexpr char kWriteAheadLog = 2;
+
+/// Returns the first bytes of FILE, up to the read version.
+std::string header_of(const fs::path& file) {
+  std::string header(kReadVersion + 1, '\0');
+  std::ifstream(file, std::ios::binary)
+      .read(header.data(), static_cast<std::streamsize>(header.size()));
+  return header;
+}
+
+/// Returns whether SQLite would have to create a file before it can read FILE, which is in WAL
+/// mode, but has no permission to do this.
+bool lacks_log(const fs::path& file) {
+  const auto is_missing = [&](const char* suffix) {
+    return !may(F_OK, file.string() + suffix) && errno == ENOENT;
+  };
+  return (is_missing("-wal") || is_missing("-shm")) && !may(W_OK | X_OK, file.parent_path() / ".");
 }
 
 }  // namespace
@@ -48,10 +61,21 @@ std::vector<std::string> repository_errors(const fs::path& file, const std::stri
     found.push_back(with_errno("cannot read its repository " + file.string()));
     return found;
   }
-  if (!is_database(file)) {
+  const std::string header = header_of(file);
+  if (!header.starts_with(kMagic)) {
     found.push_back(
         fmt::format("cannot use its repository {}: it is not a SQLite database", file.string()));
     return found;
+  }
+  if (header[kReadVersion] == kWriteAheadLog && lacks_log(file)) {
+    found.push_back(
+        with_errno(
+            fmt::format("cannot read its repository {}: it is in WAL mode, and SQLite cannot "
+                        "create files beside it",
+                        file.string())) +
+        fmt::format("; allow the user to write to {}, or run `fossil sql --no-repository {} "
+                    "\"PRAGMA journal_mode=DELETE\"` as the owner",
+                    file.parent_path().string(), file.string()));
   }
   if (!writer.empty() && !may(W_OK, file)) {
     found.push_back(with_errno(fmt::format("{}: cannot write to {}", writer, file.string())));

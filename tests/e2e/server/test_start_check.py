@@ -476,6 +476,32 @@ def test_a_repository_in_a_folder_that_cannot_be_written(world, word):
 
 @as_root
 @needs_open_build
+def test_a_repository_in_wal_mode_that_cannot_be_read(world):
+    """SQLite creates -wal and -shm before it reads such a repository, even for a clone."""
+    file = world.folder / "fresh.fossil"
+    file.chmod(0o644)
+    world.folder.chmod(0o755)
+    world.set("www", user="nobody", backoffice="no")
+    repofile.execute(file, "PRAGMA journal_mode=WAL")
+    reason = f"[www]: cannot read its repository {file}: it is in WAL mode, and SQLite cannot create files beside it"
+    is_refused(world, reason)
+    logs = [Path(f"{file}{suffix}") for suffix in ("-wal", "-shm")]
+    for log in logs:
+        is_refused(world, reason)
+        log.touch(mode=0o644)
+    assert world.test().returncode == 0, "SQLite can read the repository with the existing files"
+    for log in logs:
+        log.unlink()
+    repofile.execute(file, "PRAGMA journal_mode=DELETE")
+    assert world.test().returncode == 0
+    world.set("www", repository=None, repositories=world.folder)
+    repofile.execute(file, "PRAGMA journal_mode=WAL")
+    done = world.test()
+    assert done.returncode == 0 and f"warning: {reason}" in done.stderr, "the other repositories can be served"
+
+
+@as_root
+@needs_open_build
 def test_repositories_in_a_folder_that_cannot_be_used(world):
     """The other repositories in the folder can be served, so these problems are only warnings."""
     served = world.folder / "served"
