@@ -15,6 +15,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <span>
 #include <string>
@@ -59,20 +60,24 @@ class HandOverServer {
 /// once more over a new connection. Not thread-safe.
 class HandOver {
  public:
-  /// Creates a client of the Unix socket with the path SOCKET. TIME_OUT applies to a whole call.
-  HandOver(std::string socket, milliseconds time_out)
-      : socket_(std::move(socket)), time_out_(time_out) {}
+  /// Creates a client of the Unix socket with the path SOCKET. TIME_OUT applies to a whole call. After
+  /// IS_INTERRUPTED (if not null) has returned true, a call waits for at most one more second.
+  HandOver(std::string socket, milliseconds time_out, std::function<bool()> is_interrupted = {})
+      : socket_(std::move(socket)),
+        time_out_(time_out),
+        is_interrupted_(std::move(is_interrupted)) {}
 
   /// Appends MESSAGES (at least one) to the stream. Returns the id of the first message; the others
   /// have the following ids. The messages are on disk when the function returns. Errors: kLimit
   /// (messages too long or too many), kNotFound (the socket does not exist), kBusy (no answer in
-  /// time), kIo (both connections broke), and the errors from append(). After any error except kLimit
-  /// and kNotFound, some of the messages might be in the stream.
+  /// time, or interrupted), kIo (both connections broke), and the errors from append(). After any
+  /// error except kLimit and kNotFound, some of the messages might be in the stream.
   Result<std::uint64_t> hand_over(std::span<const NewMessage> messages) const;
 
  private:
   std::string socket_;
   milliseconds time_out_;
+  std::function<bool()> is_interrupted_;
 };
 
 }  // namespace quarry::spool

@@ -80,7 +80,7 @@ std::string served_name(const BackofficeArguments& arguments, const std::filesys
 backoffice::PublishOptions publish_options(const BackofficeArguments& arguments,
                                            const repository::Repository& repository,
                                            const std::string& socket) {
-  return {.courier = std::make_shared<spool::HandOver>(socket, kCourierTimeout),
+  return {.courier = std::make_shared<spool::HandOver>(socket, kCourierTimeout, is_interrupted),
           .name = served_name(arguments, repository.path()),
           .path = std::filesystem::absolute(repository.path()).string()};
 }
@@ -92,7 +92,8 @@ std::vector<backoffice::Job> event_jobs(const BackofficeArguments& arguments,
   if (!arguments.courier.empty()) {
     auto options = publish_options(arguments, repository, arguments.courier);
     if (!arguments.webhooks.empty()) {
-      options.webhooks = std::make_shared<spool::HandOver>(arguments.webhooks, kCourierTimeout);
+      options.webhooks =
+          std::make_shared<spool::HandOver>(arguments.webhooks, kCourierTimeout, is_interrupted);
     }
     jobs.push_back(backoffice::publish_events(options));
     jobs.push_back(backoffice::publish_security_events(options));
@@ -125,7 +126,7 @@ void report_failures(const BackofficeArguments& arguments, repository::Repositor
     fmt::print(stderr, "{}: {}: {}\n", repository.path().string(), report.failures[i].job,
                report.failures[i].error.message);
   }
-  if (arguments.courier.empty()) return;
+  if (arguments.courier.empty() || is_interrupted()) return;
   const auto published = backoffice::publish_failures(
       repository, publish_options(arguments, repository, arguments.courier), report.failures);
   if (!published) fmt::print(stderr, "{}\n", published.error().message);

@@ -2,6 +2,7 @@
 
 import json
 import os
+import socket
 import sqlite3
 import subprocess
 import time
@@ -11,7 +12,7 @@ import pytest
 from support import artifacts, changes, delta, documents, mail, places, repofile, wire
 from support.courier import QUICK, Webhook, running, sections
 from support.fossil import Checkout
-from support.process import wait_until
+from support.process import free_port, wait_until
 from support.program import quarry, quarry_as_user
 
 
@@ -216,6 +217,27 @@ def test_nothing_is_lost_while_the_courier_is_down(tmp_path, fresh, fossil):
         courier.start()
         assert quarry("backoffice", "--nolease", "--courier", courier.socket, fresh).returncode == 0
         wait_until(lambda: path.exists() and "user-new" in path.read_text(), "the event")
+
+
+@pytest.mark.parametrize("command", ["backoffice", "peer"])
+def test_a_stop_does_not_wait_for_a_courier_that_does_not_answer(fresh, tmp_path, command):
+    address = tmp_path / "courier.sock"
+    with socket.socket(socket.AF_UNIX) as courier:
+        courier.bind(str(address))
+        courier.listen()
+        courier.settimeout(60)
+        arguments = ["peer", "run", fresh, "--name", "south", "--url", f"http://127.0.0.1:{free_port()}/"]
+        if command == "backoffice":
+            arguments = ["backoffice", "--nolease", fresh]
+            assert quarry(*arguments, "--courier", address).returncode == 0, "the first run only stores the position"
+            mail.store(fresh, documents.wiki_page("A page", "2026-01-01T00:00:00", "text"))
+        with subprocess.Popen([places.program("quarry"), *map(str, arguments), "--courier", address], text=True,
+                              stdin=subprocess.DEVNULL, stderr=subprocess.PIPE) as run:
+            connection, _ = courier.accept()
+            with connection:
+                run.terminate()
+                _, errors = run.communicate(timeout=60)
+    assert f"{address}: interrupted; some messages might have been stored" in errors
 
 
 def test_a_check_in_is_published_once_its_baseline_has_arrived(published, fresh):

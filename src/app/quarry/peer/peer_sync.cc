@@ -136,10 +136,11 @@ std::string line_of(const PeerReport& report, bool is_verbose) {
 void notify_courier(const PeerRunArguments& arguments, Repository& file, const Error& error) {
   const std::string name =
       arguments.served_name.empty() ? file.path().stem().string() : arguments.served_name;
-  const backoffice::PublishOptions options{
-      .courier = std::make_shared<spool::HandOver>(arguments.courier, kHandOverTimeout),
-      .name = name,
-      .path = file.path().string()};
+  const auto is_interrupted = [] { return Interruption::signal() != 0; };
+  const backoffice::PublishOptions options{.courier = std::make_shared<spool::HandOver>(
+                                               arguments.courier, kHandOverTimeout, is_interrupted),
+                                           .name = name,
+                                           .path = file.path().string()};
   const auto published = backoffice::publish_failures(
       file, options, {{fmt::format("sync with {}", arguments.peer.name), error}});
   if (!published) fmt::print(stderr, "{}\n", published.error().message);

@@ -318,6 +318,20 @@ TEST_CASE("a call ends in time, with an error that says whether messages may be 
   CHECK(error({{.content = std::string(4 << 20, 'x')}}) == ErrorCode::kBusy);
 }
 
+TEST_CASE("an interrupted call soon ends without an answer") {
+  const TemporaryFolder folder;
+  const std::string path = folder.string() + "/socket";
+  const quarry::base::Fd listener = listen_at(path);
+  int checks = 0;
+  const HandOver client(path, 1h, [&] { return ++checks > 2; });
+  for (const auto& messages : {numbered_messages(1, 1), {{.content = std::string(4 << 20, 'x')}}}) {
+    const auto given = client.hand_over(messages);
+    REQUIRE_FALSE(given);
+    CHECK(given.error().code == ErrorCode::kBusy);
+    CHECK(given.error().message == path + ": interrupted; some messages might have been stored");
+  }
+}
+
 TEST_CASE("the request of a client that has given up is not stored") {
   const TemporaryFolder folder;
   const std::string path = folder.string() + "/socket";
