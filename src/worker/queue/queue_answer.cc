@@ -33,7 +33,10 @@ Result<void> QueueAnswer::begin(base::UnixMillis now) {
   {
     QUARRY_TRY_ASSIGN(const auto snapshot, repository_.snapshot());
     project_code_ = repository_.settings().project_code();
+    shown_name_ = request_.name.empty() ? repository_.settings().get("project-name").value_or("")
+                                        : std::string(request_.name);
   }
+  if (shown_name_.empty()) shown_name_ = repository_.path().stem();
   if (!request_.trusted_user.empty()) {
     user_ = {.login = std::string(request_.trusted_user), .letters = "s", .is_logged_in = true};
     return {};

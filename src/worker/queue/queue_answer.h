@@ -74,13 +74,10 @@ class QueueAnswer {
     if (request_.on_progress) request_.on_progress(user_.login, reply_.operation, what);
   }
 
-  std::string called() const {
-    return request_.name.empty() ? "this repository" : std::string(request_.name);
-  }
   std::string_view path_and_query() const;
   std::string project_base() const;
   PageContext context(base::UnixMillis now) const {
-    return {.repository = called(),
+    return {.repository = shown_name_,
             .project = project_base(),
             .has_pages = request_.has_pages,
             .user = user_.is_logged_in ? user_.login : std::string(),
@@ -119,6 +116,7 @@ class QueueAnswer {
   sync::SignedRequest login_;
   changes::Directories directories_;
   std::string project_code_;
+  std::string shown_name_;
   sync::RequestUser user_;
   QueueReply reply_;
 };

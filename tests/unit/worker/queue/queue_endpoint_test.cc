@@ -100,7 +100,7 @@ class QueueWorld {
                  .date = last_date_,
                  .cookie = last_cookie_,
                  .remote_address = "192.0.2.1",
-                 .name = "x",
+                 .name = served_name,
                  .size = asked.body.size(),
                  .read_body = [this, &asked](const auto& sink, std::size_t) -> Result<void> {
                    was_read = true;
@@ -149,6 +149,12 @@ class QueueWorld {
     return count;
   }
 
+  void set_project_name(const std::string& text) {
+    auto receipt = repository_->receive();
+    REQUIRE(receipt);
+    REQUIRE(receipt->set_config("project-name", text));
+    REQUIRE(receipt->commit());
+  }
   std::int64_t last_receipt() {
     const auto snapshot = repository_->snapshot();
     return *quarry::repository::ReceivedList(*repository_).last_receipt();
@@ -156,6 +162,7 @@ class QueueWorld {
 
   HeldClock clock;
   quarry::changes::PoolOptions options;
+  std::string served_name = "x";  // "" if the pool has only one repository
   bool was_read = false;
   std::optional<quarry::base::Error> read_error;
 
@@ -364,6 +371,20 @@ TEST_CASE("a page of the queue links to the next one with the same query") {
     CHECK(refused.status == 400);
     CHECK(refused.body.find(std::string(wrong).substr(0, 3)) != std::string::npos);
   }
+}
+
+TEST_CASE("the page of a pool's only repository shows the project's name") {
+  QueueWorld world;
+  CHECK(has(world.ask({.target = "/x/queue"}), "<h1>Change sets of x</h1>"));
+  world.served_name.clear();
+  world.set_project_name("");
+  CHECK(has(world.ask({.target = "/x/queue"}), "<h1>Change sets of x</h1>"));
+  world.set_project_name("Sand & Stone");
+  const QueueReply page = world.ask({.target = "/x/queue"});
+  CHECK(has(page, "<h1>Change sets of Sand &amp; Stone</h1>"));
+  CHECK(has(page, "<title>Change sets: Sand &amp; Stone</title>"));
+  world.served_name = "x";
+  CHECK(has(world.ask({.target = "/x/queue"}), "<h1>Change sets of x</h1>"));
 }
 
 TEST_CASE("text in the queue's page is never markup, and no script can run") {
