@@ -111,8 +111,8 @@ class Courier {
       std::string kept;
       if (each.waiting + each.dead > 0) {
         kept = fmt::format(
-            "; {} waiting events and {} dead letters are kept until `quarry courier forget {}`",
-            each.waiting, each.dead, each.name);
+            "; its waiting events and {} dead letters are kept until `quarry courier forget {}`",
+            each.dead, each.name);
       }
       base::log(
           LogLevel::kWarning,

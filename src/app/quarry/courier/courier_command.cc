@@ -57,15 +57,18 @@ std::optional<std::string> pool_of_hooks(const std::string& name) {
   return std::nullopt;
 }
 
-/// Returns the type of the destination NAME, or "gone" if the configuration does not contain the
+// The type of a destination or of hooks that are not in the configuration.
+constexpr const char* kGone = "gone";
+
+/// Returns the type of the destination NAME, or kGone if the configuration does not contain the
 /// destination or, for hooks, the pool.
 std::string type_of(const CourierReading& reading, const std::string& name) {
   if (const auto pool = pool_of_hooks(name)) {
-    return reading.other_sections.contains(*pool) ? name.substr(0, name.find(' ')) : "gone";
+    return reading.other_sections.contains(*pool) ? name.substr(0, name.find(' ')) : kGone;
   }
   const auto& destinations = reading.config.destinations;
   const auto at = std::ranges::find(destinations, name, &courier::DestinationOptions::name);
-  return at == destinations.end() ? "gone" : std::string(courier::name_of(at->type));
+  return at == destinations.end() ? kGone : std::string(courier::name_of(at->type));
 }
 
 /// Checks that the configuration has the destination in ARGUMENTS. Error: kNotFound.
@@ -98,7 +101,7 @@ constexpr std::uint64_t kMaxFiltered = 20'000;
 
 /// Recounts the waiting events in FIGURES. Counts only the events that the destination is
 /// configured to get, because the courier skips all others. Counts all events of a removed
-/// destination, and all events after the first kMaxFiltered events.
+/// destination, whose filters are unknown, and all events after the first kMaxFiltered events.
 Result<void> count_wanted(const courier::CourierConfig& config, SubscriptionStatistics& figures) {
   const auto at =
       std::ranges::find(config.destinations, figures.name, &courier::DestinationOptions::name);
@@ -121,6 +124,12 @@ Result<void> count_wanted(const courier::CourierConfig& config, SubscriptionStat
 struct Row {
   std::string type;
   SubscriptionStatistics figures;
+
+  /// Returns whether some of the waiting events are perhaps not for the destination. The hooks of a
+  /// pool do not have filters.
+  bool is_uncounted() const {
+    return type == kGone && figures.waiting > 0 && !pool_of_hooks(figures.name);
+  }
 };
 
 /// Returns a row with the name "hooks POOL" for each pool's hooks. Leaves out pools whose files the
@@ -159,6 +168,7 @@ nlohmann::json json_of(const Row& row) {
                          {"dead", one.dead},
                          {"last_error", base::printable_message(one.last_error)},
                          {"last_error_at", nullptr}};
+  if (row.is_uncounted()) line["waiting"] = nullptr;
   if (one.oldest) line["oldest"] = base::iso_millis(*one.oldest) + "Z";
   if (one.last_error_at) line["last_error_at"] = base::iso_millis(*one.last_error_at) + "Z";
   return line;
@@ -169,9 +179,10 @@ void print_table(const spool::StreamStatus& status, const std::vector<Row>& rows
              short_amount(static_cast<double>(status.bytes)));
   Table table({"DESTINATION", "TYPE", ">WAITING", ">OLDEST", ">TRIES", ">DELIVERED", ">DEAD",
                ">AGO", "LAST ERROR"});
-  for (const auto& [type, one] : rows) {
-    table.add({one.name, type, std::to_string(one.waiting), age(one.oldest),
-               std::to_string(one.head_attempts), std::to_string(one.delivered),
+  for (const Row& row : rows) {
+    const SubscriptionStatistics& one = row.figures;
+    table.add({one.name, row.type, row.is_uncounted() ? "-" : std::to_string(one.waiting),
+               age(one.oldest), std::to_string(one.head_attempts), std::to_string(one.delivered),
                std::to_string(one.dead), age(one.last_error_at), one.last_error});
   }
   for (const std::string& line : table.lines()) fmt::print("{}\n", line);
@@ -266,7 +277,7 @@ Result<void> run_courier_status(const CourierArguments& arguments) {
 Result<void> run_courier_forget(const CourierArguments& arguments) {
   const std::string& name = arguments.destination;
   QUARRY_TRY_ASSIGN(const auto reading, courier_reading_of(arguments));
-  if (type_of(reading, name) != "gone") {
+  if (type_of(reading, name) != kGone) {
     return fail(ErrorCode::kInvalid, "[{}] is still in {}: remove it there first",
                 base::printable(pool_of_hooks(name).value_or("destination " + name)),
                 arguments.config);
@@ -299,7 +310,7 @@ Result<void> run_courier_replay(const CourierArguments& arguments) {
   QUARRY_TRY(act_as_owner_of(spool.folder));
   QUARRY_TRY_ASSIGN(const auto status, spool::stream_status(spool));
   const auto at = std::ranges::find(status.subscriptions, name, &SubscriptionStatistics::name);
-  if (at == status.subscriptions.end() || type_of(reading, arguments.destination) == "gone") {
+  if (at == status.subscriptions.end() || type_of(reading, arguments.destination) == kGone) {
     return fail(ErrorCode::kNotFound, "{} is not a destination",
                 base::printable(arguments.destination));
   }
