@@ -47,6 +47,11 @@ Result<bool> SegmentReader::open() {
   if (!opened && opened.error().code == ErrorCode::kNotFound) return open_next();
   if (!opened) return std::unexpected(opened.error());
   file_ = std::move(*opened);
+  QUARRY_TRY_ASSIGN(const std::uint64_t size, file_->size());
+  if (size < position_.offset) {
+    report_damage(
+        fmt::format("the file was read up to offset {}, but is now shorter", position_.offset));
+  }
   return true;
 }
 

@@ -50,6 +50,23 @@ def test_a_truncated_last_message_is_reported(spool):
     assert not spool.segments()
 
 
+@pytest.mark.parametrize("size", [0, 33])
+def test_a_file_that_is_shorter_than_the_read_part_is_reported(spool, size):
+    spool("feed", given=lines(1, 3))
+    segment, = spool.segments()
+    acks, acknowledge = os.pipe()
+    with spool.start("drain", "--ack", acks, pass_fds=[acks], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as drain:
+        os.close(acks)
+        os.write(acknowledge, b"1\n")
+        os.close(acknowledge)
+        assert drain.communicate(timeout=60)[0] == lines(1, 3)
+    os.truncate(segment, size)
+    done = spool.run("drain")
+    assert done.returncode == 0 and not done.stdout
+    assert f"{segment.name}: the file was read up to offset" in done.stderr.decode()
+    assert spool.status()["damaged"] == [segment.name + ".damaged"]
+
+
 @pytest.mark.parametrize("lose", [os.unlink, lambda path: damage(path, 40)], ids=["removed", "damaged"])
 def test_feeder_does_not_wait_for_a_lost_position(spool, tmp_path, lose):
     out = tmp_path / "out"
