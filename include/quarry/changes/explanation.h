@@ -33,7 +33,8 @@ Result<std::string> why_waits(const Directories& directories, const Rules& rules
 
 /// Sets the remark of each waiting job in VIEW, a view of DIRECTORIES, to the reason why it waits.
 /// Removes the expected time of the jobs that Model::stopped() returns and, if the queue has
-/// stopped or its disk is full, of all waiting jobs. RULES and FROZEN are the rules and the frozen
+/// stopped or its disk is full, of all waiting jobs. Subtracts the stopped jobs from the expected
+/// times of the jobs behind them. RULES and FROZEN are the rules and the frozen
 /// branches of the queue. If too many jobs would have to be read, no job has an expected time or a
 /// new remark. Errors: errors from file operations.
 Result<void> explain(QueueView& view, const Directories& directories, const Rules& rules,

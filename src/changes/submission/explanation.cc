@@ -186,9 +186,16 @@ Result<void> explain(QueueView& view, const Directories& directories, const Rule
   const auto stopped = model.stopped(now);
   const std::string halted = why_halted(directories, /*is_rollback=*/false),
                     halted_rollback = why_halted(directories, /*is_rollback=*/true);
+  std::int64_t place = 1, stopped_before = 0;
   for (JobView& each : view.jobs) {
     if (is_over(each.stage) || each.stage == Stage::kRun) continue;
     const ChangeSetId& id = each.job.name.id;
+    // The expected time includes one execution of each job ahead. Stopped jobs are not executed.
+    for (; place < static_cast<std::int64_t>(each.place); ++place) {
+      const JobLocation& ahead = view.waiting[static_cast<std::size_t>(place - 1)];
+      stopped_before += stopped.contains(ahead.name.id) ? 1 : 0;
+    }
+    if (each.expected) *each.expected = *each.expected * (place - stopped_before) / place;
     const std::string& halt = each.job.name.type == MoveType::kRollback ? halted_rollback : halted;
     const auto reason = stopped.find(id);
     if (reason != stopped.end() || !halt.empty()) each.expected.reset();

@@ -1,9 +1,11 @@
 #include "quarry/changes/explanation.h"
 
 #include <doctest/doctest.h>
+#include <fmt/core.h>
 
 #include <chrono>
 #include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -17,6 +19,7 @@ using namespace quarry::changes;
 using changes_test::kNow;
 using changes_test::named;
 using changes_test::Queue;
+using namespace std::chrono_literals;
 
 namespace {
 
@@ -185,6 +188,33 @@ TEST_CASE("a change set has no expected time while anything ahead of it is stopp
   REQUIRE(rest.jobs.size() == 3);
   CHECK_FALSE(rest.jobs[0].expected);
   CHECK(rest.jobs[1].expected);
+}
+
+TEST_CASE("the expected time does not include stopped change sets") {
+  Queue queue;
+  std::vector<ChangeSetName> names;
+  for (int i = 1; i <= 5; ++i) {
+    names.push_back(at(fmt::format("a{}", i), i));
+    put(queue, names.back(), [&](Job& job) {
+      job.meta.files = {fmt::format("file {}", i)};
+      if (i == 1 || i == 3) job.held = "ann: not now";
+    });
+  }
+  for (const auto& options :
+       {ViewOptions{}, ViewOptions{.after = Bookmark{.stage = Stage::kQueue, .name = names[2]}}}) {
+    auto view = view_queue(queue.directories, options);
+    REQUIRE(view);
+    for (JobView& each : view->jobs) {
+      each.expected = std::chrono::seconds(10) * static_cast<int>(each.place);
+    }
+    REQUIRE(explain(*view, queue.directories, {}, {}, kNow));
+    std::vector<std::optional<std::chrono::milliseconds>> expected;
+    for (const JobView& each : view->jobs) expected.push_back(each.expected);
+    std::vector<std::optional<std::chrono::milliseconds>> wanted = {std::nullopt, 10s, std::nullopt,
+                                                                    20s, 30s};
+    if (options.after) wanted.erase(wanted.begin(), wanted.begin() + 3);
+    CHECK(expected == wanted);
+  }
 }
 
 TEST_CASE("a change set has no expected time while one ahead of it is deferred") {
