@@ -271,8 +271,8 @@ namespace {
 
 /// Returns whether the value of the environment variable NAME is likely to be a secret.
 bool may_be_secret(std::string_view name) {
-  constexpr auto kWords =
-      std::to_array<std::string_view>({"pass", "secret", "token", "key", "auth", "cred", "cookie"});
+  constexpr auto kWords = std::to_array<std::string_view>(
+      {"pass", "pwd", "secret", "token", "key", "auth", "cred", "cookie"});
   std::string lower(name);
   std::ranges::transform(lower, lower.begin(), base::ascii_lower);
   return std::ranges::any_of(

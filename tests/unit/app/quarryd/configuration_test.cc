@@ -638,12 +638,12 @@ TEST_CASE("a dump contains no secrets, and can still be read") {
       "[destination f]\ntype = program\n"
       "command = /bin/true -s https://u:s3cret@h/x?t=s3cret --proxy=http://s3cret@p\n"
       "[peer g]\nurl = https://h/x?token=s3cret\n";
-  const ConfigReading reading =
-      read(world.pool("env[https_proxy] = http://u:${QUARRY_TEST_VALUE}@proxy:3128\n"
-                      "env[API_Token] = s3cret\nenv[MY_PASSWORD] = $MY_PASSWORD\n"
-                      "changes.gate = /bin/true https://u:s3cret@h/x?t=s3cret\n"
-                      "env[LANG] = C\n" +
-                      courier));
+  const ConfigReading reading = read(world.pool(
+      "env[https_proxy] = http://u:${QUARRY_TEST_VALUE}@proxy:3128\n"
+      "env[API_Token] = s3cret\nenv[MYSQL_PWD] = s3cret\nenv[MY_PASSWORD] = $MY_PASSWORD\n"
+      "changes.gate = /bin/true https://u:s3cret@h/x?t=s3cret\n"
+      "env[LANG] = C\n" +
+      courier));
   ::unsetenv("QUARRY_TEST_VALUE");
   REQUIRE(reading.mistakes == std::vector<std::string>());
   const std::string dumped = dump(reading.config);
@@ -652,9 +652,9 @@ TEST_CASE("a dump contains no secrets, and can still be read") {
        {"url = https://***@example.org:8443/***", "header[] = Authorization: ***",
         "header[] = X-Other: ***", "url = http://example.org?***", "url = http://***@example.org/",
         "url = smtp://example.org:25", "url = ***", "env[https_proxy] = http://u:***@proxy:3128",
-        "env[API_Token] = ***", "env[MY_PASSWORD] = $MY_PASSWORD", "env[LANG] = C",
-        "command = /bin/true -s https://***@h/x?*** --proxy=http://***@p", "url = https://h/x?***",
-        "changes.gate = /bin/true https://***@h/x?***"}) {
+        "env[API_Token] = ***", "env[MYSQL_PWD] = ***", "env[MY_PASSWORD] = $MY_PASSWORD",
+        "env[LANG] = C", "command = /bin/true -s https://***@h/x?*** --proxy=http://***@p",
+        "url = https://h/x?***", "changes.gate = /bin/true https://***@h/x?***"}) {
     CAPTURE(line);
     CHECK(dumped.find(std::string("\n") + line + "\n") != std::string::npos);
   }
