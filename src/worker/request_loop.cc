@@ -219,6 +219,7 @@ class Server {
     const http::ErrorPlace place =
         answered.status < 400 ? http::ErrorPlace() : handler_.place_of(request);
     Reply reply = for_browser(request, std::move(answered), place);
+    compress_page(request, reply);
     reply.headers += fmt::format("{}: {}\r\n", http::kRequestIdHeader, id);
     slot_.end(outcome_of(request, reply));
     const bool is_sent = exchange.send(reply);

@@ -1,6 +1,10 @@
 #include "request.h"
 
 #include <fmt/core.h>
+#include <libdeflate.h>
+
+#include <memory>
+#include <utility>
 
 #include "quarry/http/status.h"
 #include "quarry/sync/request.h"
@@ -49,6 +53,22 @@ Reply for_browser(const Request& request, Reply reply, const http::ErrorPlace& p
     if (!reply.headers.contains(name + ": ")) reply.headers += name + ": " + value + "\r\n";
   }
   return reply;
+}
+
+void compress_page(const Request& request, Reply& reply) {
+  if (!reply.content_type.starts_with("text/html")) return;
+  reply.headers += "Vary: Accept-Encoding\r\n";
+  if (!http::takes_gzip(request.variable("HTTP_ACCEPT_ENCODING"))) return;
+  constexpr int kLevel = 6;
+  const std::unique_ptr<libdeflate_compressor, decltype(&libdeflate_free_compressor)> compressor(
+      libdeflate_alloc_compressor(kLevel), &libdeflate_free_compressor);
+  if (!compressor) return;
+  const std::string& page = reply.body;
+  std::string compressed(libdeflate_gzip_compress_bound(compressor.get(), page.size()), '\0');
+  compressed.resize(libdeflate_gzip_compress(compressor.get(), page.data(), page.size(),
+                                             compressed.data(), compressed.size()));
+  reply.body = std::move(compressed);
+  reply.headers += "Content-Encoding: gzip\r\n";
 }
 
 }  // namespace quarry::worker

@@ -69,6 +69,10 @@ Reply text_reply(int status, std::string_view text);
 /// Returns an HTML page if REPLY is a line of text about an error, and REQUEST is a browser's
 /// request and not a sync. Otherwise returns REPLY. PLACE is used for the links of the page.
 Reply for_browser(const Request& request, Reply reply, const http::ErrorPlace& place = {});
+/// Compresses REPLY with gzip if it is an HTML page and the client of REQUEST accepts gzip. Text of
+/// a request is never on the same page as the token of a form, so the size of a compressed page
+/// does not reveal the token.
+void compress_page(const Request& request, Reply& reply);
 
 /// A function that receives a body piece by piece. If the function returns an error, the rest of
 /// the body is not read.

@@ -1,5 +1,6 @@
 """Our own pages: errors (a page for browsers, a line of text for programs), the index, and a repository's page."""
 
+import gzip
 import http.client
 import re
 import socket
@@ -139,6 +140,20 @@ def test_the_index_lists_public_repositories(listed, folder):
     assert page.text == f"{listed.url}deep/two\n{listed.url}one\n"
     repofile.set_capabilities(folder / "one.fossil", "nobody", "")
     assert Browser(listed.port).get("/").text == f"{listed.url}deep/two\n"
+
+
+@pytest.mark.every_server
+def test_pages_are_compressed_once_and_other_replies_not_at_all(launch, folder):
+    visitor = Browser(launch(folder, settings={"index": "on", "pages": "off"}).port)
+    for path, status in (("/", 200), ("/one", 200), ("/none", 404)):
+        page = visitor.get(path, Accept=HTML, Accept_Encoding="gzip")
+        assert page.status == status and page.headers["content-encoding"] == "gzip"
+        assert gzip.decompress(page.body).endswith(b"</html>\n") and page.headers["vary"].endswith("Accept-Encoding")
+        head = visitor.ask("HEAD", path, Accept=HTML, Accept_Encoding="gzip")
+        assert head.headers["content-encoding"] == "gzip" and int(head.headers["content-length"]) == len(page.body)
+        plain = visitor.get(path, Accept=HTML)
+        assert plain.text.endswith("</html>\n") and plain.headers["vary"].endswith("Accept-Encoding")
+        assert "content-encoding" not in visitor.get(path, Accept_Encoding="gzip").headers
 
 
 def test_listed_repositories_can_be_cloned_and_opened(listed, fossil, tmp_path):

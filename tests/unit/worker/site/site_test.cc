@@ -259,6 +259,25 @@ TEST_CASE("an error is a page for a browser, but never for a sync") {
   CHECK(for_browser(request, text_reply(404, "no")).body == "no\n");
 }
 
+TEST_CASE("only pages are compressed, and only for clients that accept gzip") {
+  const std::array<const char*, 2> browser = {"HTTP_ACCEPT_ENCODING=gzip, br", nullptr};
+  const Request request{.method = "GET", .variables = browser.data()};
+  Reply page = text_reply(200, std::string(100'000, '<'));
+  page.content_type = "text/html; charset=utf-8";
+  Reply plain = page;
+  compress_page({.method = "GET"}, plain);
+  CHECK(plain.body == page.body);
+  CHECK(plain.headers == "Vary: Accept-Encoding\r\n");
+  compress_page(request, page);
+  CHECK(page.body.starts_with("\x1f\x8b"));
+  CHECK(page.body.size() < 1000);
+  CHECK(page.headers == "Vary: Accept-Encoding\r\nContent-Encoding: gzip\r\n");
+  Reply text = text_reply(200, "text");
+  compress_page(request, text);
+  CHECK(text.body == "text\n");
+  CHECK(text.headers.empty());
+}
+
 TEST_CASE("the name may be in SCRIPT_NAME if the web server does not split paths") {
   const World world;
   world.repository("one.fossil");
