@@ -68,11 +68,14 @@ class RepositoryIndex {
   std::map<std::string, CachedSummary, std::less<>> cached_;  // by name
 };
 
+/// Maximum number of repositories, and of subfolders, on a page.
+inline constexpr std::size_t kMaxOnPage = 250;
+
 /// Returns the page for LIST, the repositories in the subfolder BELOW, with links to its parent and
 /// its subfolders. "" means the served folder itself. BASE is the URL of the served folder, without
-/// a trailing slash.
+/// a trailing slash. The page begins after the repository AFTER; "" means the first page.
 std::string index_page(const RepositoryList& list, std::string_view base, std::string_view below,
-                       base::UnixMillis now);
+                       base::UnixMillis now, std::string_view after = {});
 /// Returns the index for programs, with one clone URL per line.
 std::string index_text(const RepositoryList& list, std::string_view base);
 

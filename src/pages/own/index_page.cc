@@ -1,10 +1,13 @@
 #include <fmt/core.h>
 
+#include <algorithm>
 #include <cstddef>
 #include <set>
+#include <span>
 #include <string>
 #include <vector>
 
+#include "quarry/http/syntax.h"
 #include "quarry/http/web_page.h"
 #include "quarry/pages/repository_index.h"
 #include "template.h"
@@ -27,13 +30,15 @@ constexpr Template kIndex(R"(<h1>Repositories{{#below}} in {{below}}{{/below}}</
 {{/description}}<p class="dim">{{#age}}Last check-in <time datetime="{{time}}" title="{{time_in_words}}">{{age}}</time>{{/age}}{{^age}}No check-in yet{{/age}}, {{size}}</p></div>
 <code class="copy" tabindex="0">fossil clone {{clone_url}}</code></li>
 {{/repositories}}</ul>
-{{/is_empty}})");
+{{#next}}<p><a href="?after={{next}}">More</a></p>
+{{/next}}{{/is_empty}})");
 
-/// Returns the direct subfolders of the listed folder that contain repositories. SIZE is the length
-/// of the listed folder's name and a slash.
+/// Returns the direct subfolders of the listed folder that contain repositories, at most kMaxOnPage.
+/// SIZE is the length of the listed folder's name and a slash.
 std::set<std::string> folders_in(const RepositoryList& list, std::size_t size) {
   std::set<std::string> folders;
   for (const ListedRepository& each : list.repositories) {
+    if (folders.size() == kMaxOnPage) break;
     const std::size_t slash = each.name.find('/', size);
     if (slash != std::string::npos) folders.insert(each.name.substr(size, slash - size));
   }
@@ -43,9 +48,15 @@ std::set<std::string> folders_in(const RepositoryList& list, std::size_t size) {
 }  // namespace
 
 std::string index_page(const RepositoryList& list, std::string_view base, std::string_view below,
-                       base::UnixMillis now) {
+                       base::UnixMillis now, std::string_view after) {
+  Values page;
   Values rows{Values::type::list};
-  for (const ListedRepository& each : list.repositories) {
+  const std::span rest(
+      std::ranges::upper_bound(list.repositories, after, {}, &ListedRepository::name),
+      list.repositories.end());
+  const auto shown = rest.first(std::min(rest.size(), kMaxOnPage));
+  if (shown.size() < rest.size()) page.set("next", http::percent_encode(shown.back().name));
+  for (const ListedRepository& each : shown) {
     Values row;
     const std::string url = fmt::format("{}/{}", base, each.name);
     row.set("url", url);
@@ -58,7 +69,6 @@ std::string index_page(const RepositoryList& list, std::string_view base, std::s
     row.set("size", size_in_words(each.size));
     rows.push_back(std::move(row));
   }
-  Values page;
   std::vector<http::PageLink> above;
   if (!below.empty()) {
     page.set("below", std::string(below));

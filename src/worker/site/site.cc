@@ -10,6 +10,7 @@
 #include "quarry/base/log.h"
 #include "quarry/base/number.h"
 #include "quarry/base/passed_connections.h"
+#include "quarry/http/form.h"
 #include "quarry/http/web_page.h"
 #include "quarry/pages/repository_page.h"
 #include "quarry/sync/server_session.h"
@@ -321,7 +322,8 @@ std::optional<Reply> Site::show_index(const Request& request) {
   if (!is_top && list.repositories.empty()) return std::nullopt;
   const std::string base = base_of(request);
   if (http::prefers_html(request.variable("HTTP_ACCEPT"))) {
-    return page_reply(pages::index_page(list, base, below, options_.open.clock->now()));
+    const std::string after = http::form_value(request.query, "after").value_or("");
+    return page_reply(pages::index_page(list, base, below, options_.open.clock->now(), after));
   }
   Reply reply;
   reply.body = pages::index_text(list, base);

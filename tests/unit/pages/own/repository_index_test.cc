@@ -1,6 +1,7 @@
 #include "quarry/pages/repository_index.h"
 
 #include <doctest/doctest.h>
+#include <fmt/core.h>
 #include <sys/stat.h>
 
 #include <filesystem>
@@ -154,4 +155,20 @@ TEST_CASE("the pages of folders link to each other") {
   const std::string in_deep = pages::index_page({}, "http://h/x", "a/deep", {});
   CHECK(in_deep.contains("<li><a href=\"http://h/x/a/\">a</a>"));
   CHECK(in_deep.contains("<li><a href=\"http://h/x/\">"));
+}
+
+TEST_CASE("a page shows 250 repositories, and a link to the rest") {
+  pages::RepositoryList list;
+  for (int i = 0; i < 600; ++i) list.repositories.emplace_back().name = fmt::format("t {:03}/r", i);
+  const auto page = [&](std::string_view after) {
+    return pages::index_page(list, "http://h", "", {}, after);
+  };
+  CHECK(page("").contains("http://h/t 249/r\""));
+  CHECK_FALSE(page("").contains("http://h/t 250/"));
+  CHECK(page("").contains("<a href=\"?after=t%20249%2Fr\">More</a>"));
+  CHECK(page("t 249/r").contains("http://h/t 250/r\""));
+  CHECK_FALSE(page("t 249/r").contains("http://h/t 249/r\""));
+  CHECK(page("t 499/r").contains("http://h/t 599/r\""));
+  CHECK_FALSE(page("t 499/r").contains(">More</a>"));
+  CHECK(page("z").contains("<ul class=\"rows\">\n</ul>"));
 }
