@@ -1,6 +1,7 @@
 #include "quarry/base/access_log.h"
 
 #include <algorithm>
+#include <cerrno>
 
 namespace quarry::base {
 
@@ -33,10 +34,11 @@ void AccessLog::write(const AccessRecord& record) {
   if (is_suppressed(record)) return;
   line_.clear();
   options_.format.render(record, line_);
-  if (!stream_.write(line_)) return lost_.add();
+  if (!stream_.write(line_)) return lost_.add(errno);
   if (const std::uint64_t lost = lost_.take_unreported(); lost > 0) {
     log(LogLevel::kWarning, "{}",
-        lost_lines_message(fmt::format("access log {}", options_.path), lost));
+        lost_lines_message(fmt::format("access log {}", options_.path), lost) + ": " +
+            lost_.cause());
   }
 }
 

@@ -103,7 +103,7 @@ bool put_next_part(Log& log, LogFrame& frame) {
 void report_lost_lines(Log& log) {
   const std::uint64_t lost = log.lost.take_unreported();
   if (lost == 0) return;
-  const std::string message = lost_lines_message("log", lost);
+  const std::string message = lost_lines_message("log", lost) + ": " + log.lost.cause();
   LogFrame frame(log.options, {now_micros(), LogLevel::kWarning, ::getpid(), {}, message});
   if (!put_next_part(log, frame)) log.lost.put_back(lost);
 }
@@ -114,7 +114,7 @@ void put_lines(Log& log, const LogRecord& record) {
     if (put_next_part(log, frame)) {
       report_lost_lines(log);
     } else {
-      log.lost.add();
+      log.lost.add(errno);
     }
   }
 }
@@ -277,7 +277,7 @@ void log_bare(LogLevel level, std::string_view line) {
     return log_line(level, message);
   }
   if (put(log, fmt::format("{}\n", line))) return report_lost_lines(log);
-  log.lost.add();
+  log.lost.add(errno);
 }
 
 }  // namespace quarry::base

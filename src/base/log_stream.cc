@@ -8,9 +8,11 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <climits>
 #include <ctime>
 #include <new>
+#include <system_error>
 
 namespace quarry::base {
 namespace {
@@ -55,22 +57,27 @@ Result<void> LogStream::replace(const Fd& fresh) {
   return {};
 }
 
-/// Returns whether a pipe or terminal accepts SIZE bytes in a single write.
+/// Returns whether a pipe or terminal accepts SIZE bytes in a single write. If not, sets errno.
 bool LogStream::has_room(std::size_t size) const {
   pollfd stream{.fd = fd_.get(), .events = POLLOUT, .revents = 0};
-  if (is_blocking_ && ::poll(&stream, 1, 0) != 1) return false;
+  if (is_blocking_ && ::poll(&stream, 1, 0) != 1) {
+    errno = EAGAIN;
+    return false;
+  }
   // The kernel never splits such a write to a pipe.
   if (size <= PIPE_BUF) return true;
   const int capacity = ::fcntl(fd_.get(), F_GETPIPE_SZ);
   int queued = 0;
   if (capacity < 0 || ::ioctl(fd_.get(), FIONREAD, &queued) != 0) return true;
+  const std::size_t wanted = size + std::size_t{4} * PIPE_BUF;
+  errno = wanted > static_cast<std::size_t>(capacity) ? EMSGSIZE : EAGAIN;
   // A pipe is a ring of pages, which can be half empty.
-  return 2 * static_cast<std::size_t>(queued) + size + std::size_t{4} * PIPE_BUF <=
-         static_cast<std::size_t>(capacity);
+  return 2 * static_cast<std::size_t>(queued) + wanted <= static_cast<std::size_t>(capacity);
 }
 
 bool LogStream::write(std::string_view bytes) const {
   if (kind_ == Kind::kStream && !has_room(bytes.size())) return false;
+  errno = kind_ == Kind::kFile ? ENOSPC : EAGAIN;  // in case only a part is written
   const ssize_t size = kind_ == Kind::kSocket ? ::send(fd_.get(), bytes.data(), bytes.size(),
                                                        MSG_DONTWAIT | MSG_NOSIGNAL)
                                               : ::write(fd_.get(), bytes.data(), bytes.size());
@@ -95,10 +102,18 @@ Result<LostLines> LostLines::make(Fd earlier) {
   return made;
 }
 
-void LostLines::add(std::uint64_t lines) const {
+void LostLines::add(int cause) const {
   if (!counts_) return;
-  counts_->all += lines;
-  counts_->unreported += lines;
+  counts_->all += 1;
+  counts_->unreported += 1;
+  counts_->cause = cause;
+}
+
+std::string LostLines::cause() const {
+  const int cause = counts_ ? counts_->cause.load() : 0;
+  if (cause == EAGAIN) return "its reader does not keep up";
+  if (cause == EMSGSIZE) return "a line is longer than its pipe or socket can hold";
+  return std::generic_category().message(cause);
 }
 
 std::uint64_t LostLines::take_unreported() const {

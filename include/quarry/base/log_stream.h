@@ -10,6 +10,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <string>
 #include <string_view>
 
 #include "quarry/base/fd.h"
@@ -32,7 +33,8 @@ class LogStream {
   explicit operator bool() const { return static_cast<bool>(fd_); }
   /// Continues with FRESH. The descriptor keeps its number. Errors: kIo.
   Result<void> replace(const Fd& fresh);
-  /// Writes BYTES, a line or several lines. Returns false if BYTES were not written.
+  /// Writes BYTES, a line or several lines. Returns false and sets errno if BYTES were not written:
+  /// EAGAIN if the reader does not keep up, EMSGSIZE if a pipe cannot hold BYTES.
   bool write(std::string_view bytes) const;
 
  private:
@@ -51,18 +53,21 @@ class LogStream {
 class LostLines {
  public:
   /// The layout of the memory. Increased with each change.
-  static constexpr std::uint64_t kLayout = 1;
+  static constexpr std::uint64_t kLayout = 2;
 
   /// Creates counters, which continue those in the memory EARLIER if it is set. Errors: kIo.
   static Result<LostLines> make(Fd earlier = {});
 
-  void add(std::uint64_t lines = 1) const;
+  /// Counts a line that was lost because of CAUSE, a value of errno.
+  void add(int cause) const;
   /// Returns the number of lines that were lost since the last call, in any process. Returns 0 if
   /// there was a call in the same second.
   std::uint64_t take_unreported() const;
   /// Undoes take_unreported(), which has returned LINES.
   void put_back(std::uint64_t lines) const { counts_->unreported += lines; }
   std::uint64_t count() const { return counts_ ? counts_->all.load() : 0; }
+  /// Returns why the last line was lost.
+  std::string cause() const;
   /// Returns the memory file with the counters, or -1.
   int memory() const { return memory_ ? memory_->get() : -1; }
 
@@ -71,6 +76,7 @@ class LostLines {
     std::atomic<std::uint64_t> all{0};
     std::atomic<std::uint64_t> unreported{0};
     std::atomic<std::int64_t> reported_at{0};  // in seconds since 1970
+    std::atomic<int> cause{0};
   };
   std::shared_ptr<Counts> counts_;
   std::shared_ptr<Fd> memory_;

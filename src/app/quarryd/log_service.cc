@@ -22,8 +22,9 @@ namespace quarry::app {
 namespace {
 
 constexpr const char* kFolder = "folder of log pipes";
+constexpr int kPipeSize = 4 << 20;
 // The default maximum for unprivileged processes (fs.pipe-max-size).
-constexpr int kPipeSize = 1 << 20;
+constexpr int kUnprivilegedPipeSize = 1 << 20;
 
 std::filesystem::path log_file(const master::Config& config, const std::string& name) {
   return logs_directory(courier_config_in(config)->options) / name;
@@ -85,7 +86,9 @@ Result<void> open_files(const std::optional<master::Credentials>& user, const ba
     const std::string name = std::filesystem::path(log.pipe).filename();
     QUARRY_TRY_ASSIGN(auto pipe, open_file_of(user, folder, name, S_IFIFO));
     // A smaller pipe works, too, but loses lines earlier.
-    ::fcntl(pipe.get(), F_SETPIPE_SZ, kPipeSize);
+    for (const int size : {kPipeSize, kUnprivilegedPipeSize}) {
+      if (::fcntl(pipe.get(), F_SETPIPE_SZ, size) >= 0) break;
+    }
     destination.pipes.push_back(std::move(pipe));
   }
   QUARRY_TRY_ASSIGN(destination.figures,

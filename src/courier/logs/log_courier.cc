@@ -32,7 +32,7 @@ using std::chrono::milliseconds;
 
 // Limit on bytes read from a log at once, so that all logs have their turn.
 constexpr std::size_t kRead = std::size_t{128} << 10;
-// Longer lines are split, but do not occur in practice: see base::LogStream.
+// Longer lines are split.
 constexpr std::size_t kMaxLogLine = std::size_t{1} << 20;
 // Limit on retry.max_delay, so that lines do not wait long after the receiver works again.
 constexpr milliseconds kMaxDelay{30'000};

@@ -1,5 +1,6 @@
 """Logs that go to a destination: over syslog, over HTTP, and to a file."""
 
+import fcntl
 import json
 import os
 import re
@@ -158,6 +159,53 @@ def test_a_line_of_a_megabyte_disturbs_no_other_line(shipping, tmp_path):
         rsyslog.wait_for("asked /page/2")
         long = "".join(line.rpartition(" ")[2] for line in rsyslog.lines() if "asked" not in line)
         assert long == "begin-" + "x" * 1_000_000 + "-end"
+
+
+@pytest.fixture
+def long_lines(shipping, tmp_path) -> Callable[[int], Daemon]:
+    """Returns a function that starts a server whose access log has lines with a number of 2000-byte parts."""
+    return lambda parts: shipping.start({"type": "file", "path": tmp_path / "all.log"},
+                                        pool={"access.format": '"%r' + "%{HTTP_LONG}e" * parts + '"'})
+
+
+def may_enlarge_pipes() -> bool:
+    """Returns whether a pipe can have 4 MB, which requires CAP_SYS_RESOURCE."""
+    ends = os.pipe()
+    try:
+        return fcntl.fcntl(ends[0], fcntl.F_SETPIPE_SZ, 4 << 20) >= 0
+    except PermissionError:
+        return False
+    finally:
+        for end in ends:
+            os.close(end)
+
+
+def ask_long(server: Daemon, path: str) -> None:
+    with fastcgi.connect(server.socket) as connection:
+        connection.sendall(fastcgi.request(fastcgi.params_for(path) | {"HTTP_LONG": "x" * 2000}))
+        fastcgi.read_page(connection)
+
+
+def test_lines_of_a_megabyte_wait_in_the_pipe(shipping, tmp_path, long_lines):
+    server = long_lines(500)
+    lines = 2 if may_enlarge_pipes() else 1
+    os.kill(shipping.courier(), signal.SIGSTOP)
+    for number in range(lines):
+        ask_long(server, f"/{number}")
+    os.kill(shipping.courier(), signal.SIGCONT)
+    shipping.wait_for(delivered=lines, lost=0)
+    assert (tmp_path / "all.log").read_text().splitlines() == [f"/{number}" + "x" * 1_000_000 for number in range(lines)]
+
+
+def test_a_line_that_the_pipe_cannot_hold_is_counted_with_its_cause(shipping, long_lines):
+    server = long_lines(2300)
+    ask_long(server, "/long")
+    server.ask("GET", "/short")
+    server.wait_for_log(f"1 line of the access log {shipping.folder}/spool.logs/access.www could not be written and was lost: "
+                        "a line is longer than its pipe or socket can hold")
+    shipping.wait_for(lost=0)
+    pool, = document(shipping.control)["pools"]
+    assert pool["lost access log lines"] == 1
 
 
 def test_a_file_gets_all_lines_and_is_reopened(shipping, tmp_path):
