@@ -110,20 +110,20 @@ std::string header_with(const std::vector<PageLink>& links) {
   return fmt::format("<nav aria-label=\"Pages above\"><ol>{}</ol></nav>", items);
 }
 
-/// Returns the links of a 404 page, which lead from PLACE to existing pages.
-std::string ways_on(const ErrorPlace& place) {
+/// Returns a link to the page above PLACE, if any.
+std::string link_above(const ErrorPlace& place) {
+  if (place.kind == PlaceKind::kFolder) return {};
+  return fmt::format(
+      "<p><a href=\"{}/\">{}</a></p>\n", base::escape_page_text(place.base),
+      place.kind == PlaceKind::kIndex ? "List of the repositories" : "Home page of the project");
+}
+
+std::string how_to_clone(const ErrorPlace& place) {
   if (place.base.empty()) return {};
-  const std::string base = base::escape_page_text(place.base);
-  std::string ways;
-  if (place.kind != PlaceKind::kFolder) {
-    ways = fmt::format(
-        "<p><a href=\"{}/\">{}</a></p>\n", base,
-        place.kind == PlaceKind::kIndex ? "List of the repositories" : "Home page of the project");
-  }
   const std::string_view name = place.kind == PlaceKind::kRepository ? "" : "NAME";
-  return ways + fmt::format("<p>To clone {}:</p>\n<pre tabindex=\"0\">fossil clone {}/{}</pre>\n",
-                            name.empty() ? "the project" : "a repository whose name you know", base,
-                            name);
+  return fmt::format("<p>To clone {}:</p>\n<pre tabindex=\"0\">fossil clone {}/{}</pre>\n",
+                     name.empty() ? "the project" : "a repository whose name you know",
+                     base::escape_page_text(place.base), name);
 }
 
 }  // namespace
@@ -221,7 +221,8 @@ std::string error_page(int status, std::string_view text, const ErrorPlace& plac
                         base::escape_page_text(base::printable(place.asked, kMaxAsked)));
   }
   main += fmt::format("<p>{}</p>\n", advice(status));
-  if (status == 404) main += ways_on(place);
+  if (status == 400 || status == 404) main += link_above(place);
+  if (status == 404) main += how_to_clone(place);
   std::vector<PageLink> above;
   if (place.kind != PlaceKind::kFolder) {
     above.push_back({.url = place.base + "/",

@@ -66,7 +66,7 @@ TEST_CASE("each error page says what to do, and shows its code") {
   CHECK(error_page(503, "x") != error_page(404, "x"));
 }
 
-TEST_CASE("the page of a 404 shows the path, the list and how to clone") {
+TEST_CASE("the page of a 404 shows the path, the list and how to clone, and a 400 the list") {
   using Kind = PlaceKind;
   const auto page = [](Kind kind, std::string_view asked, int status = 404) {
     return error_page(status, "x", {.asked = asked, .base = "https://h/f<", .kind = kind});
@@ -83,6 +83,9 @@ TEST_CASE("the page of a 404 shows the path, the list and how to clone") {
   CHECK(page(Kind::kIndex, "/a", 503).contains("h/f&lt;/\""));
   CHECK(error_page(503, "x", {.kind = Kind::kRepository}).contains("<a href=\"/\">"));
   CHECK_FALSE(error_page(503, "x").contains("<nav"));
+  const std::string malformed = page(Kind::kRepository, "/%zz", 400);
+  CHECK(malformed.contains("<a href=\"https://h/f&lt;/\">Home page of the project</a>"));
+  CHECK_FALSE(malformed.contains("fossil clone h"));
   CHECK(page(Kind::kIndex, std::string(5000, 'x')).size() < error_page(404, "x").size() + 1000);
 }
 
