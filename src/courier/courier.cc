@@ -146,8 +146,9 @@ Result<void> run(const CourierConfig& config, base::Fd listener,
   Courier courier(config);
   QUARRY_TRY(courier.open());
   QUARRY_TRY(courier.serve(std::move(listener)));
-  base::log(LogLevel::kNotice, "ready: {} destinations, listening on {}",
-            config.destinations.size(), config.options.socket);
+  const std::size_t count = config.destinations.size();
+  base::log(LogLevel::kNotice, "ready: {} destination{}, listening on {}", count,
+            count == 1 ? "" : "s", config.options.socket);
   base::notify_service_manager("READY=1");
   const sigset_t signals = awaited_signals();
   for (;;) {

@@ -51,7 +51,8 @@ struct Details {
                                     first_line(commit->user), branch)}});
     }
     if (push.check_ins > shown) {
-      lines.push_back({{fmt::format("… and {} more check-ins", push.check_ins - shown)}});
+      const std::size_t more = push.check_ins - shown;
+      lines.push_back({{fmt::format("… and {} more check-in{}", more, more == 1 ? "" : "s")}});
     }
     std::size_t count = 0;
     for (const event::Ref& ref : push.refs) {

@@ -37,8 +37,9 @@ struct Subject {
                        artifact.title.empty() ? artifact.comment : artifact.title);
   }
   std::string operator()(const event::Push& push) const {
-    return fmt::format("{} pushed {} artifacts, {} check-ins", push.login, push.artifacts,
-                       push.check_ins);
+    return fmt::format("{} pushed {} artifact{}, {} check-in{}", push.login, push.artifacts,
+                       push.artifacts == 1 ? "" : "s", push.check_ins,
+                       push.check_ins == 1 ? "" : "s");
   }
   std::string operator()(const event::ChangeSet& change_set) const {
     return fmt::format("change set {} of {}: {}", change_set.id, change_set.branch,

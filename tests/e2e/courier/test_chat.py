@@ -110,7 +110,7 @@ def test_messages_show_comments_as_text(tmp_path: Path, format_: str):
         courier.wait_until_delivered("chat")
         message, = server.taken
         text = message.get("text") or message.get("content") or json.dumps(message["attachments"][0]["content"]["body"])
-        assert "[One] ann pushed 3 artifacts, 1 check-ins" in text.replace("\\[", "[").replace("\\]", "]")
+        assert "[One] ann pushed 3 artifacts, 1 check-in" in text.replace("\\[", "[").replace("\\]", "]")
         assert "c0ffeec0ff" in text and "https://example.org/one/info/c0ffee" in text and "more" not in text
         assert not any(markup in text for markup in MARKUP[format_])
 

@@ -141,7 +141,7 @@ def test_mail_through_sendmail(tmp_path: Path):
         courier.wait_until_delivered("post")
         arguments = set((tmp_path / "arguments").read_text().splitlines())
         assert arguments == {"-i -f quarry@example.org -- bob@example.org"}
-        assert "Subject: [One] ann pushed 1 artifacts" in (tmp_path / "mail").read_text()
+        assert "Subject: [One] ann pushed 1 artifact, 0 check-ins" in (tmp_path / "mail").read_text()
 
 
 def test_a_program_gets_the_event_and_a_small_environment(tmp_path: Path):

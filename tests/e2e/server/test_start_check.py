@@ -218,7 +218,7 @@ def test_the_courier_knows_the_environment_of_the_server(with_courier):
     environment = {**os.environ, "TOKEN": "s3cret"}
     assert with_courier.test(env=environment).returncode == 0, with_courier.test(env=environment).stderr
     server = Process([places.program("quarryd"), "--config", with_courier.write()], with_courier.folder / "output", env=environment)
-    wait_until(lambda: "ready: 1 destinations" in with_courier.log() or not server.is_running(), "the courier")
+    wait_until(lambda: "ready: 1 destination," in with_courier.log() or not server.is_running(), "the courier")
     assert server.stop() == 0
 
 
