@@ -21,7 +21,7 @@ from support.daemon import Daemon
 from support.log_receivers import HttpReceiver, Rsyslog, bulk_lines, json_lines, loki_lines
 from support.logs import move_away, reopen
 from support.process import free_port, wait_until
-from support.program import quarryd, succeeds
+from support.program import fails, quarryd, succeeds
 from support.tls import Authority
 from test_control import document
 from test_metrics import Metrics
@@ -364,6 +364,11 @@ def test_figures_are_in_the_metrics_and_on_the_live_page(shipping):
         live = json.loads(fastcgi.ask(server.socket, "/status", "live&all&json").body)
         row = next(each for each in live["courier"]["destinations"] if each["name"] == "main")
         assert row["waiting"] >= 10 and row["error"] == f"http://127.0.0.1:{receiver.port}: HTTP status 500" and row["failed"] is not None
+        status, = json.loads(succeeds("courier", "status", "--config", server.config, "--json"))["destinations"]
+        assert status["name"] == "main" and status["type"] == "loki" and status["waiting"] >= 10
+        assert "HTTP status 500" in status["last_error"]
+        for command in ("test", "deliveries"):
+            assert "[destination main] gets logs and not events" in fails("courier", command, "--config", server.config, "main")
         receiver.answer = lambda lines: 204
         metrics.wait_for(10, "quarry_log_delivered_lines_total", destination="main")
     assert re.search(r"logs main +\d+ +0 +\d+ +0 +0 +http://127.0.0.1:\d+: HTTP status 500: reply", succeeds("status", "--socket", shipping.control))

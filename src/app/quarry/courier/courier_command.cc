@@ -2,6 +2,7 @@
 // destination, sends a test event, delivers dead letters again, shows and repeats the last
 // deliveries, and deletes the events of a removed destination. The status and the deliveries are read
 // from the courier's files.
+#include <fcntl.h>
 #include <fmt/core.h>
 #include <unistd.h>
 
@@ -21,8 +22,10 @@
 #include "courier_commands.h"
 #include "courier_configuration.h"
 #include "quarry/base/escape.h"
+#include "quarry/base/fd.h"
 #include "quarry/base/time.h"
 #include "quarry/courier/deliveries.h"
+#include "quarry/courier/shipping_figures.h"
 #include "quarry/event/event.h"
 #include "quarry/http/syntax.h"
 #include "quarry/spool/hand_over.h"
@@ -71,12 +74,19 @@ std::string type_of(const CourierReading& reading, const std::string& name) {
   return at == destinations.end() ? kGone : std::string(courier::name_of(at->type));
 }
 
-/// Checks that the configuration has the destination in ARGUMENTS. Error: kNotFound.
+/// Checks that the configuration has the destination of events in ARGUMENTS. Errors: kNotFound,
+/// kInvalid (it is a destination of logs).
 Result<void> require_destination(const CourierReading& reading, const CourierArguments& arguments) {
-  const auto& destinations = reading.config.destinations;
-  const auto at =
-      std::ranges::find(destinations, arguments.destination, &courier::DestinationOptions::name);
-  if (at != destinations.end()) return {};
+  const auto is_in = [&](const std::vector<courier::DestinationOptions>& destinations) {
+    return std::ranges::any_of(
+        destinations, [&](const auto& each) { return each.name == arguments.destination; });
+  };
+  if (is_in(reading.config.destinations)) return {};
+  if (is_in(reading.config.log_destinations)) {
+    return fail(ErrorCode::kInvalid,
+                "[destination {}] gets logs and not events: quarry courier status shows its lines",
+                arguments.destination);
+  }
   return fail(ErrorCode::kNotFound, "{} does not contain [destination {}]", arguments.config,
               base::printable(arguments.destination));
 }
@@ -152,6 +162,27 @@ Result<std::vector<Row>> rows_of_hooks(const CourierReading& reading) {
       figures.name += " " + http::percent_decode(pool).value_or(pool);
       rows.push_back({type_of(reading, figures.name), std::move(figures)});
     }
+  }
+  return rows;
+}
+
+/// Returns a row for each destination of logs that has delivered lines before. Leaves out
+/// destinations whose figures the calling user is not allowed to read.
+std::vector<Row> rows_of_logs(const courier::CourierConfig& config) {
+  std::vector<Row> rows;
+  for (const courier::DestinationOptions& each : config.log_destinations) {
+    const auto path = logs_directory(config.options) / (each.name + ".figures");
+    const base::Fd file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+    const auto now = courier::read_shipping_figures(file.get());
+    if (!now) continue;
+    auto& [type, figures] = rows.emplace_back();
+    type = courier::name_of(each.type);
+    figures.name = each.name;
+    figures.waiting = now->queued + now->on_disk;
+    figures.delivered = now->delivered;
+    figures.dead = now->rejected + now->lost;
+    figures.last_error = now->last_error();
+    if (now->failed_at > 0) figures.last_error_at = base::UnixMillis{now->failed_at * 1000};
   }
   return rows;
 }
@@ -262,6 +293,7 @@ Result<void> run_courier_status(const CourierArguments& arguments) {
   }
   QUARRY_TRY_ASSIGN(auto hooks, rows_of_hooks(reading));
   std::ranges::move(hooks, std::back_inserter(rows));
+  std::ranges::move(rows_of_logs(reading.config), std::back_inserter(rows));
   if (!arguments.as_json) {
     print_table(status, rows);
     return {};
