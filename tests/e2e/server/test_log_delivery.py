@@ -319,11 +319,13 @@ def test_reload_rotation_and_a_crash_of_the_courier_lose_no_line(shipping):
     with HttpReceiver() as receiver:
         server = shipping.start({"type": "loki", "url": receiver.url})
         asked = ask(server, 0, 20)
+        predecessor = shipping.courier()
         server.reload()
         asked += ask(server, 20, 40)
         reopen(server)
         asked += ask(server, 40, 60)
         receiver.wait_for(asked[-1])
+        wait_until(lambda: shipping.courier() != predecessor, "the next courier", pause=0.1)
         courier = shipping.courier()
         shipping.wait_for(in_memory=0, on_disk=0)
         os.kill(courier, signal.SIGSTOP)
