@@ -238,6 +238,9 @@ TEST_CASE("a pool over a folder lists its content if configured to") {
   const Reply page = pool.ask(plain);
   CHECK(page.content_type == "text/html; charset=utf-8");
   CHECK(page.body.contains("href=\"https://&lt;h&gt;/code/team/two\""));
+  plain.query = "after=one";
+  CHECK(pool.ask(plain).body.contains("https://&lt;h&gt;/code/team/two\""));
+  CHECK_FALSE(pool.ask(plain).body.contains("https://&lt;h&gt;/code/one\""));
 }
 
 TEST_CASE("an error is a page for a browser, but never for a sync") {
