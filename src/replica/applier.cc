@@ -42,11 +42,13 @@ sync::ReplicaPosition read_position(const std::filesystem::path& path) {
 
 }  // namespace
 
-Applier::Applier(Stream& stream, StreamHealth& health, const ApplierOptions& options)
+Applier::Applier(Stream& stream, StreamHealth& health, const ApplierOptions& options,
+                 std::function<void()> on_current)
     : stream_(stream),
       health_(health),
       options_(options),
       saved_(read_position(options.position_file)),
+      on_current_(std::move(on_current)),
       reader_(options.max_entry),
       position_(saved_),
       done_(saved_.sequence),
@@ -103,7 +105,10 @@ void Applier::run() {
       wake_.wait_for(lock, kFailedTime, [this] { return is_stopping_; });
     }
     retry_waiting();
-    if (is_positioned_ && batch_entries_ == 0) note_progress();
+    if (is_positioned_ && batch_entries_ == 0) {
+      note_progress();
+      report_current();
+    }
   }
 }
 
@@ -193,6 +198,7 @@ Result<void> Applier::find_position() {
     if (at->second >= wanted) rewinds_.erase(at);
   }
   is_positioned_ = true;
+  if (!end_) end_ = range.last;
   return {};
 }
 
@@ -353,6 +359,11 @@ bool Applier::retry(const std::string& project, Waiting& waiting) {
   const std::lock_guard lock(mutex_);
   rewinds_[project] = end;
   return true;
+}
+
+void Applier::report_current() {
+  if (!on_current_ || position_.sequence < *end_) return;
+  std::exchange(on_current_, {})();
 }
 
 /// Records what save() can store: the position before which everything was applied.

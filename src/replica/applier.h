@@ -14,6 +14,7 @@
 #include <condition_variable>
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <map>
 #include <mutex>
 #include <optional>
@@ -48,8 +49,10 @@ class Applier final : public ReadPosition {
     std::uint64_t malformed = 0;
   };
 
-  /// STREAM and HEALTH are not owned. Reads the position file.
-  Applier(Stream& stream, StreamHealth& health, const ApplierOptions& options);
+  /// STREAM and HEALTH are not owned. Reads the position file. ON_CURRENT is called once, in the
+  /// thread, when everything that was in the stream at the start has been applied.
+  Applier(Stream& stream, StreamHealth& health, const ApplierOptions& options,
+          std::function<void()> on_current);
   ~Applier() override { stop(); }
   Applier(const Applier&) = delete;
   Applier& operator=(const Applier&) = delete;
@@ -93,6 +96,7 @@ class Applier final : public ReadPosition {
   bool retry(const std::string& project, Waiting& waiting);
   void put_back_positions(const StreamRange& range);
   void note_progress();
+  void report_current();
 
   Stream& stream_;
   StreamHealth& health_;
@@ -101,6 +105,8 @@ class Applier final : public ReadPosition {
   Repositories* repositories_ = nullptr;
 
   // Used only by the thread:
+  std::function<void()> on_current_;  // empty after the call
+  std::optional<std::uint64_t> end_;  // of the stream at the start
   bool is_positioned_ = false;
   bool is_failure_logged_ = false;
   EntryReader reader_;

@@ -34,7 +34,9 @@ const Error& stopping() {
 }
 
 void answer(std::vector<Publisher::Done>& waiters, const Result<void>& result) {
-  for (const Publisher::Done& done : waiters) done(result);
+  for (const Publisher::Done& done : waiters) {
+    if (done) done(result);
+  }
   waiters.clear();
 }
 
@@ -60,11 +62,19 @@ void Publisher::stop() {
     const std::lock_guard lock(mutex_);
     for (auto& [one, turn] : turns_) std::ranges::move(turn.waiters, std::back_inserter(waiters));
     turns_.clear();
+    for (auto& [one, done] : std::exchange(held_, {})) waiters.push_back(std::move(done));
   }
   answer(waiters, std::unexpected(stopping()));
 }
 
 void Publisher::publish(const ReplicatedPtr& one, Done done) {
+  {
+    const std::lock_guard lock(mutex_);
+    if (is_held_ && !is_stopping_) {
+      held_.emplace_back(one, std::move(done));
+      return;
+    }
+  }
   enqueue(one, Queue::kUrgent, std::move(done));
 }
 
@@ -78,6 +88,17 @@ void Publisher::run(std::function<void()> job) {
     jobs_.push_back(std::move(job));
   }
   changed_.notify_one();
+}
+
+void Publisher::release() {
+  std::vector<std::pair<ReplicatedPtr, Done>> held;
+  {
+    const std::lock_guard lock(mutex_);
+    is_held_ = false;
+    held.swap(held_);
+  }
+  for (auto& [one, done] : held) publish(one, std::move(done));
+  retry_all();
 }
 
 void Publisher::retry_all() {
@@ -225,24 +246,35 @@ Result<void> Publisher::round(const ReplicatedPtr& one, bool has_waiters) {
     QUARRY_TRY(replication.find_changes());
     return read(replication);
   });
+  bool is_reported = false;  // the state of the stream has its own log lines
   while (result && !entries.empty()) {
     repositories_.change(*one, [](Facts& facts) {
       if (!facts.unpublished_since) facts.unpublished_since = now();
     });
     result = send(one, entries);
-    if (!result) break;
+    if (!result) {
+      is_reported = true;
+      break;
+    }
     result = use([&](sync::Replication& replication) -> Result<void> {
       QUARRY_TRY(replication.published(entries));
       return read(replication);
     });
   }
-  note(one, result, *before, is_settled);
+  const bool is_news = note(one, result, is_settled ? before : std::nullopt);
+  if (is_news && !result && !is_reported && !repositories_.is_stopping()) {
+    base::log(LogLevel::kWarning, "cannot publish: {}", result.error().message);
+  }
   return result;
 }
 
 Result<void> Publisher::send(const ReplicatedPtr& one,
                              const std::vector<sync::OutgoingEntry>& entries) {
   QUARRY_TRY(health_.check());
+  {
+    const std::lock_guard lock(mutex_);
+    if (is_held_) return fail(ErrorCode::kBusy, "the changes of other hosts are applied first");
+  }
   const std::string project = repositories_.facts(*one).project;
   std::vector<NewStreamMessage> messages;
   for (const sync::OutgoingEntry& each : entries) {
@@ -255,9 +287,10 @@ Result<void> Publisher::send(const ReplicatedPtr& one,
   return std::unexpected(stored.error());
 }
 
-/// Records the RESULT of a turn that began at the state BEFORE.
-void Publisher::note(const ReplicatedPtr& one, const Result<void>& result, const FileState& before,
-                     bool is_settled) {
+/// Records the RESULT of a turn that began at the state BEFORE. Returns whether the error is another
+/// one than that of the last turn.
+bool Publisher::note(const ReplicatedPtr& one, const Result<void>& result,
+                     const std::optional<FileState>& before) {
   const std::string error = result ? "" : result.error().message;
   bool is_news = false;
   repositories_.change(*one, [&](Facts& facts) {
@@ -265,12 +298,9 @@ void Publisher::note(const ReplicatedPtr& one, const Result<void>& result, const
     facts.publish_error = error;
     if (!result) return;
     facts.unpublished_since.reset();
-    if (is_settled) facts.examined = before;
+    if (before) facts.examined = before;
   });
-  // The connection logs its own failures.
-  if (is_news && !error.empty() && health_.check() && !repositories_.is_stopping()) {
-    base::log(LogLevel::kWarning, "cannot publish: {}", error);
-  }
+  return is_news;
 }
 
 }  // namespace quarry::replica

@@ -41,6 +41,9 @@ class Publisher {
   Publisher(const Publisher&) = delete;
   Publisher& operator=(const Publisher&) = delete;
 
+  /// Lets the threads publish. Until this call, they only examine repositories: publications of
+  /// examine() fail, and those of publish() wait.
+  void release();
   /// Publishes everything that ONE holds now, before repositories of examine(). Calls DONE when the
   /// stream has stored it.
   void publish(const ReplicatedPtr& one, Done done = {});
@@ -78,8 +81,8 @@ class Publisher {
   void finish(const ReplicatedPtr& one, bool is_published);
   Result<void> round(const ReplicatedPtr& one, bool has_waiters);
   Result<void> send(const ReplicatedPtr& one, const std::vector<sync::OutgoingEntry>& entries);
-  void note(const ReplicatedPtr& one, const Result<void>& result, const FileState& before,
-            bool is_settled);
+  bool note(const ReplicatedPtr& one, const Result<void>& result,
+            const std::optional<FileState>& before);
 
   Repositories& repositories_;
   Stream& stream_;
@@ -88,6 +91,8 @@ class Publisher {
   std::mutex mutex_;  // guards the fields below
   std::condition_variable changed_;
   bool is_stopping_ = false;
+  bool is_held_ = true;
+  std::vector<std::pair<ReplicatedPtr, Done>> held_;  // calls of publish() before release()
   Turns turns_;
   // Entries of `urgent_` and `idle_` whose turn is no longer in that place are skipped.
   std::deque<ReplicatedPtr> urgent_;

@@ -231,8 +231,9 @@ Result<void> Repositories::use(const ReplicatedPtr& one, const Action& action) {
     } catch (const std::exception& error) {
       done = fail(ErrorCode::kIo, error.what());
     }
-    if (!done)
+    if (!done && !done.error().message.starts_with(one->path.native())) {
       done.error().message = fmt::format("{}: {}", one->path.string(), done.error().message);
+    }
   }
   close_one_too_many();
   return done;

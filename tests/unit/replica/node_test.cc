@@ -1,0 +1,411 @@
+#include "node.h"
+
+#include <doctest/doctest.h>
+#include <fmt/format.h>
+#include <sqlite3.h>
+#include <sys/eventfd.h>
+
+#include <fstream>
+#include <future>
+#include <nlohmann/json.hpp>
+#include <thread>
+
+#include "eventually.h"
+#include "memory_stream.h"
+#include "quarry/base/socket.h"
+#include "quarry/control/publication.h"
+#include "quarry/repository/whole_file.h"
+#include "temporary_folder.h"
+
+using namespace quarry;
+using namespace std::chrono_literals;
+using nlohmann::json;
+using repository::Repository;
+
+namespace {
+
+namespace fs = std::filesystem;
+
+fs::path file_in(const fs::path& folder, std::string_view name) {
+  return folder / (std::string(name) + ".fossil");
+}
+
+/// Runs STATEMENTS as another program would.
+class OtherProgram {
+ public:
+  explicit OtherProgram(const fs::path& path) {
+    REQUIRE(sqlite3_open(path.c_str(), &database_) == SQLITE_OK);
+    sqlite3_busy_timeout(database_, kPatience);
+  }
+  ~OtherProgram() { sqlite3_close(database_); }
+  OtherProgram(const OtherProgram&) = delete;
+  OtherProgram& operator=(const OtherProgram&) = delete;
+
+  std::string run(const std::string& statements) {
+    std::string first;
+    const auto take = [](void* out, int, char** values, char**) {
+      auto& text = *static_cast<std::string*>(out);
+      if (text.empty() && values[0] != nullptr) text = values[0];
+      return 0;
+    };
+    char* error = nullptr;
+    const int code = sqlite3_exec(database_, statements.c_str(), take, &first, &error);
+    const std::string message = error == nullptr ? "" : error;
+    sqlite3_free(error);
+    REQUIRE_MESSAGE(code == SQLITE_OK, message);
+    return first;
+  }
+
+ private:
+  sqlite3* database_ = nullptr;
+};
+
+/// A host with a pool `www`, whose folder has the repositories.
+class Host {
+ public:
+  Host(std::string name, MemoryEngine& engine) : name_(std::move(name)), stream_(engine) {
+    fs::create_directory(repositories());
+    fs::create_directory(folder_ / "state");
+  }
+  ~Host() { stop(); }
+
+  void start() {
+    replica::ReplicaOptions options;
+    options.stream.host = name_;
+    options.stream.group = "g";
+    options.pools = {{.name = "www", .path = repositories(), .is_folder = true}};
+    options.folder = folder_ / "state";
+    options.acknowledge_timeout = kPatienceTime;
+    options.open.busy_timeout = 50ms;
+    node_ = std::make_unique<replica::Node>(options, stream_);
+    stop_ = base::Fd(::eventfd(0, EFD_CLOEXEC));
+    auto listener = base::listen_on(*base::SocketAddress::parse(socket()));
+    REQUIRE(listener);
+    server_ = std::thread([this, fd = std::move(*listener)]() mutable {
+      CHECK(node_->serve(std::move(fd), stop_.get(), [] { return false; }));
+    });
+  }
+  void stop_serving() {
+    if (!server_.joinable()) return;
+    const std::uint64_t one = 1;
+    REQUIRE(::write(stop_.get(), &one, sizeof one) == sizeof one);
+    server_.join();
+  }
+  void stop() {
+    stop_serving();
+    node_.reset();
+  }
+
+  fs::path repositories() const { return folder_ / "repositories"; }
+  fs::path file(std::string_view name = "a") const { return file_in(repositories(), name); }
+  std::string socket() const { return (folder_ / "socket").string(); }
+
+  /// Commits an artifact, as a worker does.
+  void put(std::string_view content, std::string_view name = "a") const {
+    const auto repository = Repository::open(file(name));
+    REQUIRE(repository);
+    auto receipt = (*repository)->receive();
+    REQUIRE(receipt);
+    const auto hash = artifact::HashName::of(artifact::HashAlgorithm::kSha3_256, content);
+    REQUIRE(receipt->store({.name = hash, .payload = content}));
+    REQUIRE(receipt->commit());
+  }
+  Result<void> publish(std::string_view name = "a") const {
+    return control::Publication(socket(), kPatienceTime).publish("www", name);
+  }
+  void put_and_publish(std::string_view content, std::string_view name = "a") const {
+    put(content, name);
+    const auto published = publish(name);
+    REQUIRE_MESSAGE(published.has_value(), (published ? "" : published.error().message));
+  }
+  json status() const {
+    const auto answer = control::Publication(socket(), kPatienceTime).status();
+    REQUIRE_MESSAGE(answer.has_value(), (answer ? "" : answer.error().message));
+    return json::parse(*answer);
+  }
+  json status(std::string_view name) const {
+    const auto answer = control::Publication(socket(), kPatienceTime).status("www", name);
+    return answer ? json::parse(*answer) : json{{"error", answer.error().message}};
+  }
+  std::string digest(std::string_view name = "a") const { return status(name).value("digest", ""); }
+  /// Returns whether the repository has the artifact.
+  bool has(std::string_view content, std::string_view name = "a") const {
+    const auto repository = Repository::open(file(name));
+    if (!repository) return false;
+    const auto snapshot = (*repository)->snapshot();
+    return (*repository)
+        ->find(artifact::HashName::of(artifact::HashAlgorithm::kSha3_256, content))
+        .has_value();
+  }
+  bool is_connected() const { return status().value("connected", false); }
+
+ private:
+  const std::string name_;
+  TemporaryFolder folder_;
+  MemoryStream stream_;
+  std::unique_ptr<replica::Node> node_;
+  base::Fd stop_;
+  std::thread server_;
+};
+
+struct Group {
+  Group() { add("a"); }
+
+  /// Creates a repository, and copies it to all hosts.
+  void add(std::string_view name) const {
+    REQUIRE(repository::init(one.file(name), {.project_name = std::string(name), .user = "ann"}));
+    fs::copy_file(one.file(name), two.file(name));
+    fs::copy_file(one.file(name), three.file(name));
+  }
+  void start() {
+    for (Host* host : {&one, &two, &three}) host->start();
+    for (Host* host : {&one, &two, &three}) {
+      REQUIRE(eventually([&] { return host->is_connected() && !host->digest().empty(); }));
+    }
+  }
+  bool are_equal(std::string_view name = "a") const {
+    const std::string digest = one.digest(name);
+    return !digest.empty() && two.digest(name) == digest && three.digest(name) == digest;
+  }
+
+  MemoryEngine engine;
+  Host one{"one", engine}, two{"two", engine}, three{"three", engine};
+};
+
+}  // namespace
+
+TEST_CASE_FIXTURE(Group, "a published commit comes to all other hosts") {
+  start();
+  one.put_and_publish("first");
+  CHECK(engine.last() == 1);
+  two.put_and_publish(std::string(20'000, 'x'));  // more than one message
+  CHECK(eventually([&] { return two.has("first") && three.has("first") && are_equal(); }));
+  CHECK(one.has(std::string(20'000, 'x')));
+  CHECK(one.status("a")["is_published"] == true);
+}
+
+TEST_CASE_FIXTURE(Group, "commits of other programs are found without a message") {
+  start();
+  OtherProgram(three.file())
+      .run("REPLACE INTO config(name, value, mtime) VALUES('project-description', 'text', 1)");
+  one.put("unannounced");
+  CHECK(eventually([&] {
+    return three.has("unannounced") &&
+           OtherProgram(two.file())
+                   .run("SELECT value FROM config WHERE name='project-description'") == "text";
+  }));
+}
+
+TEST_CASE_FIXTURE(Group, "commits are found that were made while no process was running") {
+  start();
+  one.put_and_publish("first");
+  CHECK(eventually([&] { return three.has("first"); }));
+  one.stop();
+  three.stop();
+  one.put("at night");
+  two.put_and_publish("in between");
+  one.start();
+  three.start();
+  CHECK(eventually([&] { return two.has("at night") && are_equal(); }));
+}
+
+TEST_CASE_FIXTURE(Group, "a start opens only the repositories that have changed") {
+  add("b");
+  start();
+  CHECK(eventually([&] { return one.status()["touched"].size() == 2; }));
+  // The states of the files are recorded when no commit can have the same time.
+  json touched;
+  CHECK(eventually([&] {
+    std::this_thread::sleep_for(200ms);
+    one.stop();
+    one.start();
+    REQUIRE(eventually([&] { return one.publish("b").has_value(); }));
+    touched = one.status()["touched"];
+    return touched.size() == 1;
+  }));
+  CHECK(touched[0]["name"] == "b");
+  // Entries about a repository that was not opened are applied, too.
+  two.put_and_publish("for a", "a");
+  CHECK(eventually([&] { return one.has("for a", "a"); }));
+}
+
+TEST_CASE_FIXTURE(Group,
+                  "without a connection, callers get an error, and the commit is published later") {
+  start();
+  engine.set_up(false);
+  one.put("offline");
+  CHECK(eventually([&] {
+    const auto published = one.publish();
+    REQUIRE_FALSE(published);
+    return published.error().message == "no server of the stream answers";
+  }));
+  CHECK(one.status()["connected"] == false);
+  CHECK_FALSE(two.has("offline"));
+  engine.set_up(true);
+  CHECK(eventually([&] { return two.has("offline") && three.has("offline"); }));
+  CHECK(eventually([&] { return one.publish().has_value(); }));
+}
+
+TEST_CASE_FIXTURE(Group,
+                  "without a quorum, callers get an error, and the commit is published later") {
+  start();
+  engine.set_quorum(false);
+  one.put("no quorum");
+  const auto published = one.publish();
+  REQUIRE_FALSE(published);
+  CHECK(published.error().message == "no answer");
+  CHECK(eventually([&] { return one.status("a")["is_published"] == false; }));
+  engine.set_quorum(true);
+  CHECK(eventually([&] { return two.has("no quorum") && three.has("no quorum"); }));
+}
+
+TEST_CASE_FIXTURE(Group, "a caller waits for a commit that follows the publication in progress") {
+  start();
+  one.put_and_publish("first");
+  engine.hold(true);
+  one.put("second");
+  auto second = std::async(std::launch::async, [&] { return one.publish(); });
+  engine.wait_for_calls(2);
+  one.put("third");
+  auto third = std::async(std::launch::async, [&] { return one.publish(); });
+  auto fourth = std::async(std::launch::async, [&] { return one.publish(); });
+  CHECK(one.status()["connected"] == true);  // the server answers meanwhile
+  CHECK(third.wait_for(0ms) == std::future_status::timeout);
+  engine.hold(false);
+  CHECK(second.get());
+  CHECK(third.get());
+  CHECK(engine.last() == 3);
+  CHECK(fourth.get());
+}
+
+TEST_CASE_FIXTURE(Group,
+                  "messages about unknown projects are skipped until the repository arrives") {
+  REQUIRE(repository::init(one.file("b"), {.project_name = "b", .user = "ann"}));
+  start();
+  REQUIRE(eventually([&] { return !one.digest("b").empty(); }));
+  one.put_and_publish("before the copy", "b");
+  CHECK(eventually([&] { return two.status()["skipped"] == 1; }));
+  // A copy from before the commit.
+  one.stop();
+  OtherProgram(one.file("b")).run("VACUUM INTO '" + two.file("b").string() + "'");
+  one.start();
+  REQUIRE(eventually([&] { return one.is_connected(); }));
+  CHECK(eventually([&] { return !two.digest("b").empty(); }));
+  one.put_and_publish("after the copy", "b");
+  CHECK(eventually([&] { return two.has("after the copy", "b"); }));
+  CHECK(two.has("before the copy", "b"));
+  CHECK(eventually([&] { return one.digest("b") == two.digest("b"); }));
+}
+
+TEST_CASE_FIXTURE(Group, "an empty repository that arrives late gets what was skipped") {
+  REQUIRE(repository::init(one.file("b"), {.project_name = "b", .user = "ann"}));
+  fs::copy_file(one.file("b"), two.repositories() / "later");
+  start();
+  REQUIRE(eventually([&] { return !one.digest("b").empty(); }));
+  one.put_and_publish("skipped", "b");
+  one.put_and_publish("not skipped");
+  CHECK(eventually([&] { return two.status()["skipped"] == 1 && two.has("not skipped"); }));
+  fs::rename(two.repositories() / "later", two.file("b"));
+  CHECK(eventually([&] { return !two.digest("b").empty() && two.has("skipped", "b"); }));
+}
+
+TEST_CASE_FIXTURE(Group, "a locked repository does not stop the others, and catches up in order") {
+  add("b");
+  start();
+  REQUIRE(eventually([&] { return are_equal("b"); }));
+  OtherProgram other(two.file("a"));
+  other.run("BEGIN IMMEDIATE");
+  const auto describe = [&](const std::string& text) {
+    OtherProgram(one.file())
+        .run("REPLACE INTO config(name, value, mtime) VALUES('project-description', '" + text +
+             "', 1)");
+    const auto published = one.publish();
+    REQUIRE_MESSAGE(published.has_value(), (published ? "" : published.error().message));
+  };
+  describe("old");
+  CHECK(eventually([&] { return two.status()["failed"] == 1; }));
+  describe("new");
+  one.put_and_publish("for b", "b");
+  CHECK(eventually([&] { return two.has("for b", "b"); }));
+  const json touched = two.status()["touched"];
+  REQUIRE_FALSE(touched.empty());
+  CHECK(touched[0]["name"] == "a");
+  CHECK(touched[0]["lag_messages"] == 2);
+  CHECK(touched[0]["apply_error"] != "");
+  other.run("COMMIT");
+  CHECK(eventually([&] {
+    return other.run("SELECT value FROM config WHERE name='project-description'") == "new";
+  }));
+  CHECK(eventually([&] { return two.status()["failed"] == 0; }));
+}
+
+TEST_CASE_FIXTURE(Group, "two files of one project: only the first is replicated") {
+  fs::copy_file(one.file("a"), one.file("z"));
+  start();
+  CHECK(eventually([&] {
+    return one.status("z")["error"].get<std::string>().contains("a repository of the same project");
+  }));
+  one.put_and_publish("still");
+  CHECK(eventually([&] { return two.has("still"); }));
+}
+
+TEST_CASE_FIXTURE(Group,
+                  "messages that are missing: the status says so, and replication continues") {
+  start();
+  one.put_and_publish("first");
+  one.put_and_publish("second");
+  CHECK(eventually([&] { return two.has("second") && three.has("second"); }));
+  SUBCASE("discarded") {
+    two.stop();
+    one.put_and_publish("third");
+    one.put_and_publish("fourth");
+    engine.discard_before(4);
+    two.start();
+    CHECK(eventually([&] { return two.has("fourth"); }));
+    CHECK_FALSE(two.has("third"));
+  }
+  SUBCASE("created again") {
+    engine.create_again();
+  }
+  SUBCASE("created again while the process does not run") {
+    two.stop();
+    engine.create_again();
+    two.start();
+  }
+  SUBCASE("lost at the end") {
+    engine.end_at(1);
+  }
+  SUBCASE("lost at the end while the process does not run") {
+    two.stop();
+    engine.end_at(1);
+    two.start();
+  }
+  CHECK(eventually([&] { return two.status("a").value("needs_sync", false); }));
+  CHECK(eventually([&] { return two.is_connected(); }));
+  one.put_and_publish("later");
+  CHECK(eventually([&] { return two.has("later"); }));
+  two.put_and_publish("answer");
+  CHECK(eventually([&] { return one.has("answer"); }));
+}
+
+TEST_CASE_FIXTURE(Group, "at the end, callers get an error") {
+  start();
+  engine.hold(true);
+  one.put("stuck");
+  auto waiting = std::async(std::launch::async, [&] { return one.publish(); });
+  engine.wait_for_calls(1);
+  one.stop_serving();
+  const auto published = waiting.get();
+  REQUIRE_FALSE(published);
+  CHECK(published.error().message == "quarry-replica is stopping");
+  engine.hold(false);
+}
+
+TEST_CASE_FIXTURE(Group, "unknown names and requests are refused") {
+  start();
+  const control::Publication client(one.socket(), kPatienceTime);
+  CHECK(client.publish("other", "a").error().message == "no such replicated pool");
+  CHECK(client.publish("www", "b").error().message == "no such repository");
+  CHECK(client.publish("www", "../a").error().message == "not the name of a repository");
+  CHECK(client.publish("www", "").error().message == "not the name of a repository");
+}
