@@ -218,18 +218,27 @@ class ServerSession {
   bool knows_schema_ = true;
 };
 
-}  // namespace
-
-Reply refusal_reply(Repository& repository, std::string_view content_type, const std::string& why) {
+Reply error_reply(Repository& repository, std::string_view content_type, const std::string& why,
+                  bool is_message) {
   const auto format = request_format(content_type);
   if (!format) return http_error(415, "not a sync request");
   CardWriter writer;
-  writer.message(why);
+  if (is_message) writer.message(why);
   writer.error(why);
   writer.timestamp(repository.options().clock->now(), 1);
   SessionFigures figures;
   figures.error = why;
   return make_reply(*format, writer.take(), std::move(figures));
+}
+
+}  // namespace
+
+Reply refusal_reply(Repository& repository, std::string_view content_type, const std::string& why) {
+  return error_reply(repository, content_type, why, /*is_message=*/true);
+}
+
+Reply error_reply(Repository& repository, std::string_view content_type, const std::string& why) {
+  return error_reply(repository, content_type, why, /*is_message=*/false);
 }
 
 Reply answer(Repository& repository, const SessionOptions& options, const Request& request) {

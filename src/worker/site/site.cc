@@ -222,11 +222,11 @@ void Site::publish(const Request& request, repository::Repository& repository,
   slot.doing(figures.user, figures.operation, "waiting for other hosts");
   const auto published = publication_.publish(options_.pool, asked_name_);
   if (published) return;
-  sync::Reply refusal = sync::refusal_reply(repository, request.content_type,
-                                            "the push is stored on this host, but the other hosts "
-                                            "have not confirmed it: push again later");
-  answer.content_type = std::move(refusal.content_type);
-  answer.body = std::move(refusal.body);
+  sync::Reply failure = sync::error_reply(repository, request.content_type,
+                                          "the push is stored on this host, but the other hosts "
+                                          "have not confirmed it: push again later");
+  answer.content_type = std::move(failure.content_type);
+  answer.body = std::move(failure.body);
   figures.error = published.error().message;
   figures.is_fault = true;
 }

@@ -159,7 +159,7 @@ class Replica {
       if (size <= 0) continue;
       const std::scoped_lock lock(mutex_);
       questions_.append(line.data(), static_cast<std::size_t>(size));
-      (void)!::write(client.get(), answer_.data(), answer_.size());
+      ::send(client.get(), answer_.data(), answer_.size(), MSG_NOSIGNAL);
     }
   }
 
@@ -438,6 +438,7 @@ TEST_CASE("a push that other hosts have not confirmed fails, but is stored") {
   const Reply reply = push(pool, world, "one", "news");
   CHECK(speaks_sync(reply));
   CHECK(reply.body.contains(kUnconfirmed));
+  CHECK_FALSE(reply.body.contains("message "));
   CHECK(reply.error == "the servers have no leader");
   CHECK(reply.is_fault);
   CHECK(reply.artifacts_in == 1);
