@@ -4,7 +4,7 @@
 # Options for a short compilation: large unity units, -Og (faster here than -O0 and -O1), no debug information. A build
 # with these options cannot be installed. README.md describes the build for installation.
 quick_build=(-Doptimization=g -Ddebug=false -Dunity=on -Dunity_size=40)
-programs=(src/app/{quarryd,quarry,quarry-courier,quarry-changes} src/repository/libquarry-log-guard.so)
+programs=(src/app/{quarryd,quarry,quarry-courier,quarry-changes,quarry-replica} src/repository/libquarry-log-guard.so)
 
 # configure FOLDER OPTION…: configures the build folder if it is not configured yet.
 configure() {

@@ -14,7 +14,7 @@ from support import documents, fastcgi, places, repofile, wire
 from support.courier import sections
 from support.process import wait_until
 
-PROGRAMS = ("quarry", "quarryd", "quarry-courier", "quarry-changes")
+PROGRAMS = ("quarry", "quarryd", "quarry-courier", "quarry-changes", "quarry-replica")
 UNIT = places.TOP / "conf" / "systemd" / "quarryd.service"
 
 
