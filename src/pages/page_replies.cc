@@ -1,6 +1,9 @@
 // Replies of fossil processes: sends them to the clients, and stores shared pages in the cache.
+#include <fmt/core.h>
+
 #include <chrono>
 #include <cstddef>
+#include <memory>
 #include <string_view>
 #include <utility>
 
@@ -26,7 +29,12 @@ void Server::on_head(FossilRun& run, http::ReplyHeader& header) {
   }
   if (running.login) running.login->on_head(header);
   if (running.connection == nullptr) return;
-  connections_.at(running.connection).has_head = true;
+  ConnectionState& state = connections_.at(running.connection);
+  if (running.is_post && !handles_.replica.path.empty()) {
+    state.held = std::make_unique<HeldReply>(header.status, header_block(header));
+    return;
+  }
+  state.has_head = true;
   running.connection->begin(header.status, header_block(header));
 }
 
@@ -67,6 +75,13 @@ void Server::on_body(FossilRun& run, evbuffer* body) {
     evbuffer_drain(body, evbuffer_get_length(body));
     return;
   }
+  const ConnectionState& state = connections_.at(running.connection);
+  if (state.held) {
+    evbuffer_add_buffer(state.held->body.get(), body);
+    // Such a large reply is a download, which does not need a confirmation.
+    if (evbuffer_get_length(state.held->body.get()) <= kMaxUnsent) return;
+    release(*running.connection);
+  }
   running.connection->add(body);
   if (running.connection->unsent() > kMaxUnsent) run.pause();
   limit_unread();
@@ -78,8 +93,35 @@ void Server::on_complete(FossilRun& run) {
   if (running.shared) return finish_shared(*std::exchange(running.shared, nullptr));
   PageConnection* const connection = std::exchange(running.connection, nullptr);
   if (connection == nullptr) return;
-  connections_.at(connection).run = nullptr;
-  connection->end();
+  ConnectionState& state = connections_.at(connection);
+  state.run = nullptr;
+  if (!state.held) return connection->end();
+  const auto now = state_of(state.file);
+  if (now && now == running.state_before) return on_published(*connection, {});
+  state.publication = std::make_unique<Publication>(
+      base_, handles_.replica, handles_.pool, state.name,
+      [this, connection](const auto& published) { on_published(*connection, published); });
+}
+
+void Server::release(PageConnection& connection) {
+  ConnectionState& state = connections_.at(&connection);
+  const auto held = std::exchange(state.held, nullptr);
+  state.has_head = true;
+  connection.begin(held->status, held->head);
+  connection.add(held->body.get());
+}
+
+void Server::on_published(PageConnection& connection, const Result<void>& published) {
+  if (!published) {
+    constexpr auto kUnconfirmed =
+        "the change is stored on this host, but the other hosts have not confirmed it";
+    return answer(connection, {.status = 503,
+                               .text = kUnconfirmed,
+                               .in_log = fmt::format("{}: {}: {}", connection.request().in_words(),
+                                                     kUnconfirmed, published.error().message)});
+  }
+  release(connection);
+  connection.end();
 }
 
 void Server::finish_shared(Shared& shared) {

@@ -129,6 +129,7 @@ void Server::on_request(PageConnection& connection, bool is_too_large) {
   ConnectionState& state = connections_.at(&connection);
   state.repository = target->number;
   state.file = target->file.string();
+  state.name = target->name;
   on_target(connection, *target);
 }
 
@@ -260,6 +261,7 @@ void Server::begin(Waiting waiting) {
              .login = std::move(login),
              .is_post = own.get(http::parameter::kRequestMethod) == "POST",
              .repository = connections_.at(&connection).repository};
+  if (running.is_post) running.state_before = state_of(connections_.at(&connection).file);
   show_state();
   if (running.shared) return;
   running.connection = &connection;

@@ -22,6 +22,7 @@
 #include "fossil/fossil_pool.h"
 #include "fossil/fossil_run.h"
 #include "login/login_attempt.h"
+#include "publication.h"
 #include "quarry/base/event_handles.h"
 #include "quarry/base/log_throttle.h"
 #include "quarry/pages/options.h"
@@ -48,6 +49,12 @@ class Server final : private PageConnection::Owner, private FossilRun::Owner {
   void on_ended(pid_t pid, int status);
 
  private:
+  /// The reply to a POST, which is sent after other hosts have confirmed the change.
+  struct HeldReply {
+    int status;
+    std::string head;
+    base::EventBufferPtr body = base::EventBufferPtr(evbuffer_new());
+  };
   struct ConnectionState {
     std::unique_ptr<PageConnection> connection;
     FossilRun* run = nullptr;      // makes the page
@@ -55,6 +62,9 @@ class Server final : private PageConnection::Owner, private FossilRun::Owner {
     std::string file = {};         // the repository's file
     bool has_head = false;
     bool logs_query = false;  // the query cannot contain a password
+    std::string name = {};    // of the repository
+    std::unique_ptr<HeldReply> held = nullptr;
+    std::unique_ptr<Publication> publication = nullptr;  // for which HELD waits
   };
   /// A page that is being generated. Requests that arrive before the page is complete get the same
   /// page.
@@ -76,7 +86,8 @@ class Server final : private PageConnection::Owner, private FossilRun::Owner {
     std::string request_id;
     std::unique_ptr<LoginAttempt> login;  // null if fossil does not check a password
     bool is_post = false;
-    std::uint32_t repository = 0;  // its number
+    std::optional<std::string> state_before = {};  // state_of() the file, if is_post
+    std::uint32_t repository = 0;                  // its number
   };
   /// An entry in the queue of requests that wait for a fossil process. The entry waits until it is
   /// NETWORK's turn. The entry is for a single request, or for all requests that wait for the page
@@ -109,6 +120,9 @@ class Server final : private PageConnection::Owner, private FossilRun::Owner {
   /// requests start again.
   void unshare(FossilRun& run);
   void answer(PageConnection& connection, const std::shared_ptr<const CachedPage>& page);
+  /// Sends the held reply of CONNECTION as far as it is complete.
+  void release(PageConnection& connection);
+  void on_published(PageConnection& connection, const Result<void>& published);
   /// While there are too many unread bytes in total, closes the connection with the most unread
   /// bytes. The caller's connection may be destroyed in this call.
   void limit_unread();

@@ -9,6 +9,7 @@
 // in. A page is forwarded while it is made. Buffered bytes and time are limited for slow clients.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <functional>
 #include <string>
@@ -22,6 +23,12 @@
 #include "quarry/scoreboard/refusal_tally.h"
 
 namespace quarry::pages {
+
+/// The socket of quarry-replica (control/publication.h).
+struct ReplicaSocket {
+  std::string path;  // "": changes are not published
+  std::chrono::milliseconds time_out{10'000};
+};
 
 struct Handles {
   /// The socket on which connections arrive. Not owned.
@@ -42,6 +49,8 @@ struct Handles {
   /// (repository/repository_name.h). MAY_HAVE_WRITTEN: the request might have changed the
   /// repository. Can be empty.
   std::function<void(std::uint32_t number, bool may_have_written)> after_request = {};
+  /// Where the reply to a POST waits until other hosts have confirmed the change.
+  ReplicaSocket replica = {};
 };
 
 /// Serves until SIGTERM (aborts in-flight requests) or SIGQUIT (finishes them). SIGUSR1 reopens the

@@ -116,7 +116,10 @@ Result<std::optional<PagesService>> pages_service(const master::PoolConfig& pool
   const auto log = all.access_log;
   if (log) service.kept_descriptors.push_back(log->fd());
   service.access_log = log;
-  service.run = [options, served, shared, figures, refusals, log, name = pool.name,
+  const worker::ReplicationOptions& replication = all.replication;
+  const pages::ReplicaSocket replica{.path = replication.waits ? replication.socket : "",
+                                     .time_out = replication.time_out};
+  service.run = [options, served, shared, figures, refusals, log, replica, name = pool.name,
                  failures = all.admission.login_failures](master::ChildContext& child) {
     return pages::run(
         options, served,
@@ -128,7 +131,8 @@ Result<std::optional<PagesService>> pages_service(const master::PoolConfig& pool
          .refusals = refusals.get(),
          .logins = child.observed == nullptr ? nullptr : &child.observed->logins(),
          .login_failures = failures,
-         .after_request = background_requests(*child.control)});
+         .after_request = background_requests(*child.control),
+         .replica = replica});
   };
   service.figures = [program = options.program, figures] {
     master::ServiceFigures shown{.name = "pages",

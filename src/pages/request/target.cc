@@ -29,6 +29,7 @@ Target target_in(std::filesystem::path file, std::string_view name, std::string_
   const std::string decoded = http::form_decode_leniently(rest);
   std::string_view left = std::string_view(decoded).substr(0, decoded.find('\0'));
   Target target{.file = std::move(file),
+                .name = std::string(name),
                 .number = repository::number_of(name),
                 .page = take_segment(left),
                 .below = {}};

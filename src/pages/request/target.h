@@ -18,6 +18,7 @@ using PageNames = std::set<std::string, std::less<>>;
 
 struct Target {
   std::filesystem::path file;
+  std::string name = {};     // of the repository; "" if it is the only one
   std::uint32_t number = 0;  // repository::number_of()
   /// The first word after the repository's name, such as "timeline". If the first word selects a
   /// draft of a skin, as in /draft1/timeline, `page` is the second word.

@@ -1,0 +1,119 @@
+"""Pushes and pages of a replicated pool wait for quarry-replica, which is a service of quarryd. Here, a program of the test
+is quarry-replica; tests/cluster runs the real one."""
+
+import json
+import os
+import signal
+
+import pytest
+
+from support import repofile
+from support.browser import Browser
+from support.fake_replica import FakeReplica
+from support.fossil import clone_and_open
+from support.process import wait_until
+from support.program import fails, succeeds
+
+UNCONFIRMED = "stored on this host, but the other hosts have not confirmed it"
+
+
+@pytest.fixture
+def replica(tmp_path, monkeypatch) -> FakeReplica:
+    return FakeReplica(tmp_path, monkeypatch)
+
+
+@pytest.fixture
+def server(start, replica, tmp_path):
+    return start({"pages": "fossil"}, http={}, settings={"control.socket": tmp_path / "control.sock"}, more=replica.section(tmp_path))
+
+
+@pytest.fixture
+def checkout(server, fossil, tmp_path):
+    return clone_and_open(fossil, f"http://writer:pen@127.0.0.1:{server.port}/", tmp_path)[1]
+
+
+def push(checkout) -> str:
+    """Returns the output of `fossil push`, which can fail."""
+    return checkout.fossil.attempt("push", cwd=checkout.folder)[1]
+
+
+def test_a_push_waits_for_other_hosts(server, replica, checkout, fresh):
+    checkout.commit_file("a.txt", "a\n", "one")
+    replica.answer("error no leader")
+    assert UNCONFIRMED in push(checkout)
+    assert checkout.head() in repofile.artifacts(fresh), "the push is stored"
+    server.wait_for_log("no leader")
+    assert UNCONFIRMED in push(checkout), "a repeated push does not succeed either"
+    replica.answer("ok {}")
+    assert UNCONFIRMED not in push(checkout)
+    assert set(replica.questions()) == {"publish www "}
+
+
+def test_a_killed_or_replaced_replica_loses_no_push(server, replica, checkout):
+    for change in ("kill", "reload"):
+        pid = server.child("quarry-replica")
+        checkout.commit_file(f"{change}.txt", "a\n", change)
+        if change == "kill":
+            os.kill(pid, signal.SIGKILL)
+        else:
+            server.main.send(signal.SIGUSR2)
+        assert UNCONFIRMED not in push(checkout)
+        wait_until(lambda before=pid: server.children("quarry-replica") not in ([], [before]), "another process")
+
+
+def test_without_an_answer_a_push_fails_in_time(start, replica, tmp_path, fossil):
+    server = start(http={}, more=replica.section(tmp_path, acknowledge_timeout="100ms"))
+    checkout = clone_and_open(fossil, f"http://writer:pen@127.0.0.1:{server.port}/", tmp_path)[1]
+    os.kill(server.child("quarry-replica"), signal.SIGSTOP)
+    checkout.commit_file("a.txt", "a\n", "one")
+    assert UNCONFIRMED in push(checkout)
+    os.kill(server.child("quarry-replica"), signal.SIGCONT)
+
+
+def test_with_acknowledge_local_a_push_does_not_wait(start, replica, tmp_path, fossil):
+    replica.answer("error no leader")
+    server = start(http={}, more=replica.section(tmp_path, acknowledge="local"))
+    checkout = clone_and_open(fossil, f"http://writer:pen@127.0.0.1:{server.port}/", tmp_path)[1]
+    checkout.commit_file("a.txt", "a\n", "one")
+    assert UNCONFIRMED not in push(checkout)
+    wait_until(lambda: replica.questions() == ["notify www "], "the notification")
+
+
+@pytest.mark.usefixtures("checkout")
+def test_a_page_that_changes_the_repository_waits_for_other_hosts(server, replica, fresh):
+    """The clone has opened the repository in a worker, so the process of a page does not make a checkpoint when it ends."""
+    repofile.add_user(fresh, "editor", "word", "cdefijkmnorstuwz2345")
+    visitor = Browser(server.port)
+
+    def post_until(status: int, **fields: str) -> None:
+        """Posts until the reply has STATUS. Fossil answers 400 while the process of the last page still writes."""
+        wait_until(lambda: visitor.post("/forumnew", content="text", mimetype="text/plain", **fields).status == status,
+                   f"status {status}")
+
+    assert visitor.log_in("/login", "editor", "word").status == 302
+    replica.answer("error no leader")
+    # A checkpoint also changes the file, so some previews can fail, too.
+    post_until(200, title="A preview", preview="Preview")
+    post_until(503, title="A question", submit="Submit")
+    server.wait_for_log(f"{UNCONFIRMED}: no leader")
+    assert "A question" in visitor.get("/forum").text, "the post is stored"
+    replica.answer("ok {}")
+    post_until(302, title="Another question", submit="Submit")
+    assert set(replica.questions()) == {"publish www "}
+
+
+def test_the_status(server, replica, tmp_path):
+    status = {"host": "one", "group": "team", "connected": False, "error": "no server answers", "position": 7,
+              "lag_messages": 2, "lag_seconds": 1.5, "repositories": 3, "failed": 1, "need_sync": 0,
+              "touched": [{"pool": "www", "name": "team/a", "position": 7, "is_published": False, "unpublished_seconds": 2,
+                           "publish_error": "", "apply_error": "the disk is full"}]}
+    replica.answer("ok " + json.dumps(status))
+    shown = succeeds("replica", "status", "--config", server.config).splitlines()
+    assert shown[0] == "host one of group team: not connected: no server answers"
+    assert shown[1] == "position 7, lag 1.5s (2 messages); 3 repositories, 1 failed, 0 need a copy"
+    assert shown[-1].split(maxsplit=6) == ["www", "team/a", "7", "0", "0us", "2.0s", "the disk is full"]
+    assert json.loads(succeeds("replica", "status", "--config", server.config, "--json")) == status
+    replica.answer("error stopping")
+    assert "stopping" in fails("replica", "status", "--config", server.config)
+    services = json.loads(succeeds("status", "--config", server.config, "--json"))["services"]
+    assert "replica" in [each["service"] for each in services]
