@@ -27,20 +27,21 @@ using std::chrono::milliseconds;
 using Clock = std::chrono::steady_clock;
 
 constexpr milliseconds kConnectTime(2000);
-constexpr milliseconds kReconnectDelay(250);
 // A server that stops without closing its connections is noticed after three intervals.
 constexpr milliseconds kPingInterval(1000);
 constexpr milliseconds kWriteTime(3000);
 constexpr milliseconds kRequestTime(4000);
+constexpr milliseconds kFlushTime(1000);
 constexpr std::chrono::seconds kHeartbeat(1);
 // A consumer is created again if neither messages nor heartbeats come in this time.
 constexpr milliseconds kMaxSilence(4000);
-constexpr milliseconds kSlice(250);  // how often next() checks the connection
+constexpr milliseconds kSlice(250);  // how often waiting threads check the connection
 // publish() sends again if no acknowledgement comes in this time, which it then doubles.
 constexpr milliseconds kFirstPatience(2000);
 constexpr milliseconds kMaxPatience(16000);
 constexpr milliseconds kRetryDelay(100);
-constexpr milliseconds kCheckInterval(1000);
+// How often a connection and the stream are tried again.
+constexpr milliseconds kCheckInterval(500);
 constexpr std::chrono::minutes kDuplicateWindow(2);
 // Limits of the messages that publish() sends before it waits for acknowledgements.
 constexpr std::size_t kMaxInFlight = 512;
@@ -91,30 +92,28 @@ std::string text_of(natsStatus status) {
 
 // --- the connection ------------------------------------------------------------------------------
 
-/// Wakes threads that wait for the connection.
+/// Wakes threads that wait for a connection.
 struct Monitor {
   std::mutex mutex;
   std::condition_variable changed;
-  bool must_check = false;  // the stream, because it might not exist
+  bool must_check = false;  // the connection, and whether the stream exists
   bool must_stop = false;
-  std::string problem;  // the last reason why the stream cannot be used
+  std::string problem;  // why the stream cannot be used
 
-  void notify(bool check = false) {
+  void request_check() {
     {
       const std::lock_guard lock(mutex);
-      must_check |= check;
+      must_check = true;
     }
     changed.notify_all();
   }
-  void set_problem(std::string text) {
-    const std::lock_guard lock(mutex);
-    problem = std::move(text);
-  }
 };
 
-/// A connection of libnats. It reconnects by itself until a server refuses the login.
+/// A connection to one of the servers. It is not restored when it is lost: libnats would not try
+/// again after a refused login, and would send lost and buffered messages in another order.
 class Connection {
  public:
+  /// Errors: kInvalid, kNotFound, kDenied, kBusy (no server accepts the connection).
   static Result<std::shared_ptr<Connection>> open(const StreamOptions& options,
                                                   std::shared_ptr<Monitor> monitor);
   explicit Connection(std::shared_ptr<Monitor> monitor) : monitor_(std::move(monitor)) {}
@@ -124,45 +123,39 @@ class Connection {
 
   natsConnection* get() const { return connection_; }
   jsCtx* jetstream() const { return jetstream_; }
-  bool is_connected() const {
-    return natsConnection_Status(connection_) == NATS_CONN_STATUS_CONNECTED;
-  }
-  bool is_closed() const { return natsConnection_IsClosed(connection_); }
-  /// Changes whenever the connection is lost or restored.
-  unsigned epoch() const { return epoch_; }
+  bool is_up() const { return natsConnection_Status(connection_) == NATS_CONN_STATUS_CONNECTED; }
+  const std::string& url() const { return url_; }
+  /// Ends SUBSCRIPTION.
+  void retire(Subscription subscription);
   /// Returns the text of the server's last refusal since the previous call, or "".
   std::string take_denial() {
     const std::lock_guard lock(monitor_->mutex);
     return std::exchange(denial_, "");
   }
-  std::string url() const {
-    std::array<char, 512> text{};
-    return natsConnection_GetConnectedUrl(connection_, text.data(), text.size()) == NATS_OK
-               ? base::without_credentials(text.data())
-               : "";
-  }
 
  private:
-  static Connection& of(void* closure) { return *static_cast<Connection*>(closure); }
-  void on_change(const char* what);
-  void on_error(natsConnection* connection, natsStatus status);
   Result<void> set(natsOptions* target, const StreamOptions& options);
+  void on_error(natsConnection* connection, natsStatus status);
+  void on_closed();
 
-  std::shared_ptr<Monitor> monitor_;
+  const std::shared_ptr<Monitor> monitor_;
   natsConnection* connection_ = nullptr;
   jsCtx* jetstream_ = nullptr;
-  std::atomic<unsigned> epoch_ = 0;
+  std::string url_;
   std::atomic<bool> is_closing_ = false;
   std::string denial_;          // with the monitor's lock
   bool has_callbacks_ = false;  // until the last callback; with the monitor's lock
+  std::mutex retired_mutex_;
+  std::vector<Subscription> retired_;
 };
 
-void Connection::on_change(const char* what) {
-  ++epoch_;
-  const std::string server = url();
-  if (!is_closing_)
-    base::log(base::LogLevel::kNotice, "NATS: {}{}{}", what, server.empty() ? "" : " ", server);
-  monitor_->notify(true);
+void Connection::retire(Subscription subscription) {
+  natsSubscription_Unsubscribe(subscription.get());
+  // The thread of libnats that reads might be about to use the subscription without a reference to
+  // it. It is not after it has read the answer to a PING.
+  if (natsConnection_FlushTimeout(connection_, kFlushTime.count()) == NATS_OK) return;
+  const std::lock_guard lock(retired_mutex_);
+  retired_.push_back(std::move(subscription));
 }
 
 void Connection::on_error(natsConnection* connection, natsStatus status) {
@@ -173,6 +166,17 @@ void Connection::on_error(natsConnection* connection, natsStatus status) {
   base::log(base::LogLevel::kWarning, "NATS: {}", text);
   const std::lock_guard lock(monitor_->mutex);
   if (status == NATS_NOT_PERMITTED) denial_ = text;
+}
+
+void Connection::on_closed() {
+  if (!is_closing_)
+    base::log(base::LogLevel::kWarning, "NATS: the connection to {} was lost", url_);
+  const auto monitor = monitor_;
+  const std::lock_guard lock(monitor->mutex);
+  monitor->must_check = true;
+  // The destructor continues when it gets the lock.
+  has_callbacks_ = false;
+  monitor->changed.notify_all();
 }
 
 /// Reads the file of a user's credentials. Returns the user and the password if it is one line, or
@@ -226,45 +230,20 @@ Result<void> Connection::set(natsOptions* target, const StreamOptions& options) 
   const std::string name = "quarry-replica " + options.host;
   then(natsOptions_SetName, target, name.c_str());
   then(natsOptions_SetTimeout, target, kConnectTime.count());
-  then(natsOptions_SetMaxReconnect, target, -1);
-  then(natsOptions_SetReconnectWait, target, kReconnectDelay.count());
-  then(natsOptions_SetReconnectJitter, target, kReconnectDelay.count(), kReconnectDelay.count());
+  then(natsOptions_SetAllowReconnect, target, false);
   then(natsOptions_SetPingInterval, target, kPingInterval.count());
   then(natsOptions_SetMaxPingsOut, target, 2);
   then(natsOptions_SetWriteDeadline, target, kWriteTime.count());
-  then(natsOptions_SetFailRequestsOnDisconnect, target, true);
   // Without this, a thread of libnats waits for a millisecond before it sends.
   then(natsOptions_SetSendAsap, target, true);
 
   then(
-      natsOptions_SetRetryOnFailedConnect, target, true,
-      [](natsConnection*, void* closure) { of(closure).on_change("connected to"); }, this);
-  then(
-      natsOptions_SetReconnectedCB, target,
-      [](natsConnection*, void* closure) { of(closure).on_change("connected to"); }, this);
-  then(
-      natsOptions_SetDisconnectedCB, target,
-      [](natsConnection*, void* closure) { of(closure).on_change("the connection was lost"); },
-      this);
-  then(
       natsOptions_SetClosedCB, target,
-      [](natsConnection*, void* closure) {
-        Connection& self = of(closure);
-        const auto monitor = self.monitor_;  // the destructor may end now
-        ++self.epoch_;
-        {
-          const std::lock_guard lock(monitor->mutex);
-          self.has_callbacks_ = false;
-          monitor->must_check = true;
-          // With the lock, because the destructor must not free `self` earlier.
-          monitor->changed.notify_all();
-        }
-      },
-      this);
+      [](natsConnection*, void* closure) { static_cast<Connection*>(closure)->on_closed(); }, this);
   then(
       natsOptions_SetErrorHandler, target,
       [](natsConnection* connection, natsSubscription*, natsStatus error, void* closure) {
-        of(closure).on_error(connection, error);
+        static_cast<Connection*>(closure)->on_error(connection, error);
       },
       this);
   if (status != NATS_OK) return fail(ErrorCode::kInvalid, "servers: {}", text_of(status));
@@ -306,11 +285,13 @@ Result<std::shared_ptr<Connection>> Connection::open(const StreamOptions& option
   QUARRY_TRY(connection->set(raw, options));
   connection->has_callbacks_ = true;
   status = natsConnection_Connect(&connection->connection_, raw);
-  if (status != NATS_OK && status != NATS_NOT_YET_CONNECTED) {
-    connection->has_callbacks_ = false;
-    return fail(ErrorCode::kInvalid, "cannot connect to {}: {}", shown(options.servers),
-                text_of(status));
+  if (status != NATS_OK) {
+    const auto code = status == NATS_INVALID_ARG ? ErrorCode::kInvalid : ErrorCode::kBusy;
+    return fail(code, "cannot connect to {}: {}", shown(options.servers), text_of(status));
   }
+  std::array<char, 512> url{};
+  natsConnection_GetConnectedUrl(connection->connection_, url.data(), url.size());
+  connection->url_ = base::without_credentials(url.data());
   jsOptions defaults;
   jsOptions_Init(&defaults);
   defaults.Wait = kRequestTime.count();
@@ -328,11 +309,54 @@ Connection::~Connection() {
     std::unique_lock lock(monitor_->mutex);
     monitor_->changed.wait(lock, [this] { return !has_callbacks_; });
   }
+  retired_.clear();
   jsCtx_Destroy(jetstream_);
   natsConnection_Destroy(connection_);
 }
 
 using Link = std::shared_ptr<Connection>;
+
+/// A subscription to a subject that nobody else uses.
+class Inbox {
+ public:
+  /// Subscribes to SUFFIX below a new subject. Errors: kBusy.
+  static Result<Inbox> open(const Link& link, std::string_view suffix);
+  Inbox(Inbox&&) noexcept = default;
+  Inbox& operator=(Inbox&& other) noexcept {
+    std::swap(link_, other.link_);
+    std::swap(subject_, other.subject_);
+    std::swap(subscription_, other.subscription_);
+    return *this;
+  }
+  ~Inbox() {
+    if (subscription_) link_->retire(std::move(subscription_));
+  }
+
+  const Link& link() const { return link_; }
+  const std::string& subject() const { return subject_; }
+  natsSubscription* get() const { return subscription_.get(); }
+
+ private:
+  Inbox(Link link, std::string subject) : link_(std::move(link)), subject_(std::move(subject)) {}
+
+  Link link_;
+  std::string subject_;  // without the suffix
+  Subscription subscription_;
+};
+
+Result<Inbox> Inbox::open(const Link& link, std::string_view suffix) {
+  natsInbox* subject = nullptr;
+  natsStatus status = natsInbox_Create(&subject);
+  const Owned<natsInbox, natsInbox_Destroy> owned(subject);
+  if (status != NATS_OK) return fail(ErrorCode::kBusy, "cannot subscribe: {}", text_of(status));
+  Inbox inbox(link, subject);
+  natsSubscription* subscription = nullptr;
+  status = natsConnection_SubscribeSync(&subscription, link->get(),
+                                        fmt::format("{}{}", subject, suffix).c_str());
+  if (status != NATS_OK) return fail(ErrorCode::kBusy, "cannot subscribe: {}", text_of(status));
+  inbox.subscription_.reset(subscription);
+  return inbox;
+}
 
 // --- the stream ----------------------------------------------------------------------------------
 
@@ -392,7 +416,10 @@ class NatsStream final : public Stream {
   NatsStream& operator=(const NatsStream&) = delete;
   Result<void> start();
 
-  bool is_connected() const override { return is_ready_ && link()->is_connected(); }
+  bool is_connected() const override {
+    const Link current = link();
+    return is_ready_ && current && current->is_up();
+  }
   Result<StreamRange> range() override;
   std::size_t max_content() const override;
   Result<std::uint64_t> publish(std::span<const NewStreamMessage> messages,
@@ -401,12 +428,6 @@ class NatsStream final : public Stream {
   Result<std::optional<StreamMessage>> next(milliseconds time) override;
 
  private:
-  /// Receives the acknowledgements of one call of publish() at a time.
-  struct Mailbox {
-    Link link;
-    Subscription subscription;
-    std::string inbox;
-  };
   struct Attempt {
     std::optional<std::uint64_t> sequence;  // of the last message, if all were acknowledged
     Error error;
@@ -414,9 +435,7 @@ class NatsStream final : public Stream {
     bool has_timed_out = false;
   };
   struct Consumer {
-    Link link;
-    Subscription subscription;
-    unsigned epoch = 0;
+    Inbox inbox;
     std::uint64_t next_number = 1;
     milliseconds silence{0};
   };
@@ -425,18 +444,20 @@ class NatsStream final : public Stream {
     const std::lock_guard lock(monitor_->mutex);
     return link_;
   }
+  std::string problem(std::string_view otherwise) const;
   std::unexpected<Error> busy(std::string_view what) const;
   Link connected_link(Clock::time_point end) const;
   Result<StreamInfo> info(const Link& link) const;
 
   void maintain();
-  void check(const Link& link);
+  Result<void> check();
+  Result<void> check_and_log();
   Result<void> ensure_stream(const Link& link) const;
 
-  Result<Mailbox> mailbox(const Link& link);
-  Attempt attempt(const Link& link, std::span<const NewStreamMessage> messages,
+  Result<Inbox> take_mailbox(const Link& link);
+  Attempt attempt(const Inbox& mailbox, std::span<const NewStreamMessage> messages,
                   milliseconds patience, Clock::time_point end);
-  Result<void> send(const Mailbox& mailbox, const NewStreamMessage& message, std::string_view id,
+  Result<void> send(const Link& link, const NewStreamMessage& message, std::string_view id,
                     const std::string& reply) const;
 
   Result<void> create_consumer(const Link& link, bool is_first);
@@ -453,7 +474,7 @@ class NatsStream final : public Stream {
   std::atomic<bool> is_ready_ = false;
   std::atomic<std::uint64_t> attempts_ = 0;
   std::mutex mailboxes_mutex_;
-  std::vector<Mailbox> mailboxes_;  // that no thread uses
+  std::vector<Inbox> mailboxes_;  // for acknowledgements; those that no thread uses
   std::optional<Consumer> consumer_;
   StreamPosition position_;
   std::thread maintenance_;
@@ -469,24 +490,28 @@ NatsStream::~NatsStream() {
 }
 
 Result<void> NatsStream::start() {
-  QUARRY_TRY_ASSIGN(link_, Connection::open(options_, monitor_));
-  check(link_);
+  if (auto result = check_and_log(); !result && result.error().code != ErrorCode::kBusy)
+    return result;
   maintenance_ = std::thread([this] { maintain(); });
   return {};
 }
 
-std::unexpected<Error> NatsStream::busy(std::string_view what) const {
+/// Returns why the stream cannot be used, or OTHERWISE if that is not known.
+std::string NatsStream::problem(std::string_view otherwise) const {
   const std::lock_guard lock(monitor_->mutex);
-  return fail(ErrorCode::kBusy, "{}: {}", what,
-              monitor_->problem.empty() ? "no server answers" : monitor_->problem);
+  return monitor_->problem.empty() ? std::string(otherwise) : monitor_->problem;
+}
+
+std::unexpected<Error> NatsStream::busy(std::string_view what) const {
+  return fail(ErrorCode::kBusy, "{}: {}", what, problem("the connection was lost"));
 }
 
 /// Waits until END for a connection. Returns null if there is none.
 Link NatsStream::connected_link(Clock::time_point end) const {
   std::unique_lock lock(monitor_->mutex);
-  while (!link_->is_connected() && !monitor_->must_stop)
-    if (monitor_->changed.wait_until(lock, end) == std::cv_status::timeout) break;
-  return link_->is_connected() ? link_ : nullptr;
+  const bool is_up =
+      monitor_->changed.wait_until(lock, end, [this] { return link_ && link_->is_up(); });
+  return is_up ? link_ : nullptr;
 }
 
 Result<StreamInfo> NatsStream::info(const Link& link) const {
@@ -548,14 +573,25 @@ Result<void> NatsStream::ensure_stream(const Link& link) const {
   return {};
 }
 
-void NatsStream::check(const Link& link) {
-  if (!link->is_connected()) {
+/// Connects if there is no connection, and creates the stream if it does not exist.
+Result<void> NatsStream::check() {
+  Link current = link();
+  if (!current || !current->is_up()) {
     is_ready_ = false;
-    monitor_->set_problem(fmt::format("no server answers: {}", shown(options_.servers)));
-    return;
+    QUARRY_TRY_ASSIGN(current, Connection::open(options_, monitor_));
+    base::log(base::LogLevel::kNotice, "NATS: connected to {}", current->url());
+    Link lost = current;  // destroyed without the lock, which its destructor takes
+    const std::lock_guard lock(monitor_->mutex);
+    std::swap(link_, lost);
   }
-  const auto result = ensure_stream(link);
+  monitor_->changed.notify_all();
+  const auto result = ensure_stream(current);
   is_ready_ = result.has_value();
+  return result;
+}
+
+Result<void> NatsStream::check_and_log() {
+  const auto result = check();
   bool is_new = false;
   {
     const std::lock_guard lock(monitor_->mutex);
@@ -563,53 +599,32 @@ void NatsStream::check(const Link& link) {
     monitor_->problem = result ? "" : result.error().message;
   }
   if (is_new) base::log(base::LogLevel::kWarning, "{}", result.error().message);
-  monitor_->changed.notify_all();
+  return result;
 }
 
-/// Connects again after a refused login, with the current credentials, and creates a stream that was
-/// deleted.
 void NatsStream::maintain() {
   for (;;) {
-    Link current;
     {
       std::unique_lock lock(monitor_->mutex);
       const auto is_needed = [this] { return monitor_->must_stop || monitor_->must_check; };
       if (is_ready_)
         monitor_->changed.wait(lock, is_needed);
       else
-        monitor_->changed.wait_for(lock, kCheckInterval, is_needed);
+        monitor_->changed.wait_for(lock, kCheckInterval, [this] { return monitor_->must_stop; });
       if (monitor_->must_stop) return;
       monitor_->must_check = false;
-      current = link_;
     }
-    if (current->is_closed()) {
-      is_ready_ = false;
-      auto fresh = Connection::open(options_, monitor_);
-      {
-        std::unique_lock lock(monitor_->mutex);
-        if (fresh) {
-          link_ = *fresh;
-        } else {
-          monitor_->problem = fresh.error().message;
-        }
-        // The server has refused the login, so the next attempt can wait.
-        monitor_->changed.wait_for(lock, kCheckInterval, [this] { return monitor_->must_stop; });
-        if (monitor_->must_stop) return;
-      }
-      if (!fresh) continue;
-      current = *fresh;
-    }
-    check(current);
+    static_cast<void>(check_and_log());
   }
 }
 
 Result<StreamRange> NatsStream::range() {
   const Link current = link();
-  if (!current->is_connected()) return busy("cannot read the state of the stream");
+  if (!current || !current->is_up()) return busy("cannot read the state of the stream");
   auto found = info(current);
   if (!found) {
     if (found.error().code != ErrorCode::kNotFound) return std::unexpected(found.error());
-    monitor_->notify(true);
+    monitor_->request_check();
     return fail(ErrorCode::kBusy, found.error().message);
   }
   const jsStreamState& state = (*found)->State;
@@ -620,34 +635,27 @@ Result<StreamRange> NatsStream::range() {
 // --- publishing ----------------------------------------------------------------------------------
 
 std::size_t NatsStream::max_content() const {
-  const std::int64_t limit = natsConnection_GetMaxPayload(link()->get());
+  const Link current = link();
+  const std::int64_t limit = current ? natsConnection_GetMaxPayload(current->get()) : 0;
   const std::size_t known = limit <= 0 ? kMaxMessage : static_cast<std::size_t>(limit);
   return std::max(std::min(known, kMaxMessage), 2 * kHeaderRoom) - kHeaderRoom;
 }
 
-Result<NatsStream::Mailbox> NatsStream::mailbox(const Link& link) {
+Result<Inbox> NatsStream::take_mailbox(const Link& link) {
+  std::vector<Inbox> old;  // destroyed without the lock
   {
     const std::lock_guard lock(mailboxes_mutex_);
-    std::erase_if(mailboxes_, [&](const Mailbox& each) { return each.link != link; });
+    if (!mailboxes_.empty() && mailboxes_.back().link() != link) std::swap(old, mailboxes_);
     if (!mailboxes_.empty()) {
-      Mailbox found = std::move(mailboxes_.back());
+      Inbox found = std::move(mailboxes_.back());
       mailboxes_.pop_back();
       return found;
     }
   }
-  natsInbox* raw_inbox = nullptr;
-  natsStatus status = natsInbox_Create(&raw_inbox);
-  const Owned<natsInbox, natsInbox_Destroy> inbox(raw_inbox);
-  if (status != NATS_OK) return fail(ErrorCode::kIo, "cannot publish: {}", text_of(status));
-  Mailbox created{link, nullptr, raw_inbox};
-  natsSubscription* subscription = nullptr;
-  status = natsConnection_SubscribeSync(&subscription, link->get(), (created.inbox + ".*").c_str());
-  created.subscription.reset(subscription);
-  if (status != NATS_OK) return fail(ErrorCode::kBusy, "cannot publish: {}", text_of(status));
-  return created;
+  return Inbox::open(link, ".*");
 }
 
-Result<void> NatsStream::send(const Mailbox& mailbox, const NewStreamMessage& message,
+Result<void> NatsStream::send(const Link& link, const NewStreamMessage& message,
                               std::string_view id, const std::string& reply) const {
   natsMsg* raw = nullptr;
   natsStatus status =
@@ -655,22 +663,19 @@ Result<void> NatsStream::send(const Mailbox& mailbox, const NewStreamMessage& me
                      message.content.data(), static_cast<int>(message.content.size()));
   const Message owned(raw);
   if (status == NATS_OK) status = natsMsgHeader_Set(raw, "Nats-Msg-Id", std::string(id).c_str());
-  if (status == NATS_OK) status = natsConnection_PublishMsg(mailbox.link->get(), raw);
+  if (status == NATS_OK) status = natsConnection_PublishMsg(link->get(), raw);
   if (status == NATS_OK) return {};
   const auto code = status == NATS_MAX_PAYLOAD ? ErrorCode::kLimit : ErrorCode::kBusy;
   return fail(code, "cannot publish {} bytes: {}", message.content.size(), text_of(status));
 }
 
 /// Sends MESSAGES once, and waits for their acknowledgements as long as one comes every PATIENCE.
-NatsStream::Attempt NatsStream::attempt(const Link& link,
+NatsStream::Attempt NatsStream::attempt(const Inbox& mailbox,
                                         std::span<const NewStreamMessage> messages,
                                         milliseconds patience, Clock::time_point end) {
   const auto failed = [](Error error) {
     return Attempt{std::nullopt, error, error.code == ErrorCode::kBusy};
   };
-  auto box = mailbox(link);
-  if (!box) return failed(box.error());
-  const unsigned epoch = link->epoch();
   const std::uint64_t number = ++attempts_;
   std::vector<bool> is_acknowledged(messages.size());
   std::size_t sent = 0;
@@ -683,11 +688,11 @@ NatsStream::Attempt NatsStream::attempt(const Link& link,
         (in_flight < kMaxBytesInFlight || sent == acknowledged)) {
       // The engine must not drop a repeated message of several: if one before it was lost, it would
       // stay in the stream before the other one.
-      const std::string id = messages.size() == 1
-                                 ? messages[sent].id
-                                 : fmt::format("{} {} {}", messages[sent].id, box->inbox, number);
-      const auto result =
-          send(*box, messages[sent], id, fmt::format("{}.{}-{}", box->inbox, number, sent));
+      const std::string id = messages.size() == 1 ? messages[sent].id
+                                                  : fmt::format("{} {} {}", messages[sent].id,
+                                                                mailbox.subject(), number);
+      const auto result = send(mailbox.link(), messages[sent], id,
+                               fmt::format("{}.{}-{}", mailbox.subject(), number, sent));
       if (!result) return failed(result.error());
       in_flight += messages[sent].content.size();
       ++sent;
@@ -695,24 +700,22 @@ NatsStream::Attempt NatsStream::attempt(const Link& link,
       continue;
     }
     const auto limit = std::min(end, latest + patience);
-    if (link->epoch() != epoch || Clock::now() > limit) {
-      Error error{ErrorCode::kBusy, "the servers did not acknowledge in time"};
-      return {std::nullopt, std::move(error), true, link->epoch() == epoch};
-    }
+    if (Clock::now() > limit)
+      return {
+          std::nullopt, {ErrorCode::kBusy, "the servers did not acknowledge in time"}, true, true};
     natsMsg* raw = nullptr;
     const auto wait = std::min(kSlice, until(limit));
-    const natsStatus status = natsSubscription_NextMsg(&raw, box->subscription.get(),
-                                                       std::max<std::int64_t>(1, wait.count()));
+    const natsStatus status =
+        natsSubscription_NextMsg(&raw, mailbox.get(), std::max<std::int64_t>(1, wait.count()));
     const Message reply(raw);
     if (status == NATS_TIMEOUT) continue;
     if (status == NATS_NO_RESPONDERS) {
-      // Possibly of an earlier attempt; sending again is harmless.
-      monitor_->notify(true);
+      monitor_->request_check();
       return failed({ErrorCode::kBusy, "the stream does not have a leader"});
     }
     if (status != NATS_OK) return failed({ErrorCode::kBusy, text_of(status)});
     std::string_view subject = natsMsg_GetSubject(raw);
-    subject.remove_prefix(std::min(subject.size(), box->inbox.size() + 1));
+    subject.remove_prefix(std::min(subject.size(), mailbox.subject().size() + 1));
     if (base::parse_number<std::uint64_t>(base::take_until(subject, '-')) != number) continue;
     const auto index = base::parse_number<std::size_t>(subject);
     if (!index || *index >= sent || is_acknowledged[*index]) continue;
@@ -725,8 +728,6 @@ NatsStream::Attempt NatsStream::attempt(const Link& link,
     last = *index + 1 == messages.size() ? answer.sequence : last;
     latest = Clock::now();
   }
-  const std::lock_guard lock(mailboxes_mutex_);
-  mailboxes_.push_back(std::move(*box));
   return {last, {}, false};
 }
 
@@ -735,26 +736,30 @@ Result<std::uint64_t> NatsStream::publish(std::span<const NewStreamMessage> mess
   if (messages.empty()) return fail(ErrorCode::kInvalid, "there are no messages to publish");
   const auto end = Clock::now() + time;
   milliseconds patience = kFirstPatience;
-  std::optional<Error> problem;
+  Error error{ErrorCode::kBusy, "there is no connection"};
   for (;;) {
     const Link current = connected_link(end);
     if (!current) break;
-    Attempt result = attempt(current, messages, patience, end);
+    Attempt result;
+    if (auto mailbox = take_mailbox(current)) {
+      result = attempt(*mailbox, messages, patience, end);
+      // After a failure, late answers might come that do not say to which attempt they belong.
+      if (result.sequence) {
+        const std::lock_guard lock(mailboxes_mutex_);
+        mailboxes_.push_back(*std::move(mailbox));
+      }
+    } else {
+      result.error = mailbox.error();
+    }
     if (result.sequence) return *result.sequence;
     if (const std::string denial = current->take_denial(); !denial.empty())
       return fail(ErrorCode::kDenied, "cannot publish to {}: {}", name_, denial);
-    problem = std::move(result.error);
+    error = std::move(result.error);
     if (!result.can_repeat || until(end) == milliseconds(0)) break;
     if (result.has_timed_out) patience = std::min(2 * patience, kMaxPatience);
     std::this_thread::sleep_for(std::min(kRetryDelay, until(end)));
   }
-  std::string why;
-  {
-    const std::lock_guard lock(monitor_->mutex);
-    why = monitor_->problem;
-  }
-  if (why.empty()) why = problem ? problem->message : "no server answers";
-  return fail(problem ? problem->code : ErrorCode::kBusy, "cannot publish to {}: {}", name_, why);
+  return fail(error.code, "cannot publish to {}: {}", name_, problem(error.message));
 }
 
 // --- reading -------------------------------------------------------------------------------------
@@ -763,19 +768,12 @@ Result<std::uint64_t> NatsStream::publish(std::span<const NewStreamMessage> mess
 /// belongs to the stream whose time is read afterwards, or does not deliver anything.
 Result<void> NatsStream::create_consumer(const Link& link, bool is_first) {
   consumer_.reset();
-  natsInbox* raw_inbox = nullptr;
-  natsStatus status = natsInbox_Create(&raw_inbox);
-  const Owned<natsInbox, natsInbox_Destroy> inbox(raw_inbox);
-  Consumer created{link, nullptr, link->epoch()};
-  natsSubscription* subscription = nullptr;
-  if (status == NATS_OK)
-    status = natsConnection_SubscribeSync(&subscription, link->get(), raw_inbox);
-  created.subscription.reset(subscription);
+  QUARRY_TRY_ASSIGN(Inbox inbox, Inbox::open(link, ""));
   // Flow control limits the pending messages.
-  if (status == NATS_OK) status = natsSubscription_SetPendingLimits(subscription, -1, -1);
+  natsStatus status = natsSubscription_SetPendingLimits(inbox.get(), -1, -1);
   jsConsumerConfig config;
   jsConsumerConfig_Init(&config);
-  config.DeliverSubject = raw_inbox;
+  config.DeliverSubject = inbox.subject().c_str();
   config.DeliverPolicy = js_DeliverByStartSequence;
   config.OptStartSeq = position_.sequence + 1;
   config.AckPolicy = js_AckNone;
@@ -799,13 +797,12 @@ Result<void> NatsStream::create_consumer(const Link& link, bool is_first) {
     return fail(ErrorCode::kBusy, "the stream {} ends at message {}, before the position {}", name_,
                 (*state)->State.LastSeq, position_.sequence);
   position_.created = (*state)->Created;
-  consumer_ = std::move(created);
+  consumer_.emplace(std::move(inbox));
   return {};
 }
 
 bool NatsStream::is_broken(const Link& link) const {
-  return !consumer_ || consumer_->link != link || consumer_->epoch != link->epoch() ||
-         consumer_->silence > kMaxSilence;
+  return !consumer_ || consumer_->inbox.link() != link || consumer_->silence > kMaxSilence;
 }
 
 Result<void> NatsStream::seek(std::uint64_t sequence) {
@@ -814,7 +811,7 @@ Result<void> NatsStream::seek(std::uint64_t sequence) {
   const Link current = connected_link(Clock::now() + kRequestTime);
   if (!current) return busy("cannot read the stream");
   auto result = create_consumer(current, true);
-  if (!result) monitor_->notify(true);
+  if (!result) monitor_->request_check();
   return result;
 }
 
@@ -831,7 +828,7 @@ std::optional<StreamMessage> NatsStream::accept(natsMsg* message) {
     // A heartbeat has a reply subject only if it asks for flow control.
     const char* subject = stalled.empty() ? reply : stalled.c_str();
     if (subject != nullptr && *subject != '\0')
-      natsConnection_Publish(consumer_->link->get(), subject, nullptr, 0);
+      natsConnection_Publish(consumer_->inbox.link()->get(), subject, nullptr, 0);
     return std::nullopt;
   }
   const auto delivery = delivery_of(reply);
@@ -859,15 +856,14 @@ Result<std::optional<StreamMessage>> NatsStream::next(milliseconds time) {
     if (!current) return busy("cannot read the stream");
     if (is_broken(current)) {
       if (auto result = create_consumer(current, false); !result) {
-        monitor_->notify(true);
+        monitor_->request_check();
         std::this_thread::sleep_for(std::min(kRetryDelay, until(end)));
         return std::unexpected(result.error());
       }
     }
     natsMsg* raw = nullptr;
     const auto wait = std::max(milliseconds(1), std::min(kSlice, until(end)));
-    const natsStatus status =
-        natsSubscription_NextMsg(&raw, consumer_->subscription.get(), wait.count());
+    const natsStatus status = natsSubscription_NextMsg(&raw, consumer_->inbox.get(), wait.count());
     const Message message(raw);
     if (status == NATS_OK) {
       if (auto found = accept(raw)) return found;

@@ -3,6 +3,9 @@
 #include <doctest/doctest.h>
 #include <fmt/format.h>
 
+#include <fcntl.h>
+#include <unistd.h>
+
 #include <array>
 #include <chrono>
 #include <cstdlib>
@@ -12,6 +15,8 @@
 
 #include "eventually.h"
 #include "nats_servers.h"
+#include "quarry/base/fd.h"
+#include "quarry/base/log.h"
 
 using namespace quarry;
 using replica::NewStreamMessage;
@@ -22,6 +27,10 @@ using replica::StreamOptions;
 namespace {
 
 constexpr std::chrono::milliseconds kShort(50);
+constexpr std::string_view kUsers = R"(authorization { users: [
+  { user: "replica", password: "sesame" }
+  { user: "guest", password: "guest", permissions: { publish: ["$JS.API.>"] } }
+] })";
 
 StreamOptions options_of(const NatsServers& servers, std::size_t first = 0) {
   StreamOptions options;
@@ -31,6 +40,69 @@ StreamOptions options_of(const NatsServers& servers, std::size_t first = 0) {
   options.replicas = static_cast<int>(servers.count());
   return options;
 }
+
+void write_file(const std::filesystem::path& path, std::string_view text) {
+  std::ofstream(path) << text;
+}
+
+std::string read_file(const std::filesystem::path& path) {
+  std::ifstream file(path);
+  return {std::istreambuf_iterator<char>(file), {}};
+}
+
+/// Sends the log to a file.
+class LogFile {
+ public:
+  explicit LogFile(const std::filesystem::path& path)
+      : path_(path), file_(::open(path.c_str(), O_WRONLY | O_CREAT | O_APPEND, 0600)) {
+    base::set_log_descriptor(file_.get());
+  }
+  ~LogFile() { base::set_log_descriptor(STDERR_FILENO); }
+  LogFile(const LogFile&) = delete;
+  LogFile& operator=(const LogFile&) = delete;
+  std::string text() const { return read_file(path_); }
+
+ private:
+  std::filesystem::path path_;
+  base::Fd file_;
+};
+
+/// Creates a certificate authority and certificates for 127.0.0.1, for another host, and for a client.
+struct Certificates {
+  TemporaryFolder folder;
+
+  Certificates() {
+    run("req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -days 2 -subj /CN=ca "
+        "-keyout ca.key -out ca.pem");
+    make("server", "IP:127.0.0.1");
+    make("other", "DNS:other.example");
+    make("client", "DNS:client");
+  }
+  std::string path(std::string_view name) const { return folder / name; }
+  std::string configuration(std::string_view name, std::string_view more = "") const {
+    return fmt::format("tls {{ cert_file: \"{}\", key_file: \"{}\", ca_file: \"{}\", {} }}",
+                       path(fmt::format("{}.pem", name)), path(fmt::format("{}.key", name)),
+                       path("ca.pem"), more);
+  }
+
+ private:
+  void run(const std::string& arguments) const {
+    const std::string command =
+        fmt::format("cd '{}' && openssl {} 2> openssl.log", folder.string(), arguments);
+    REQUIRE(std::system(command.c_str()) == 0);
+  }
+  void make(const std::string& name, const std::string& alternative) const {
+    write_file(folder / (name + ".ext"), "subjectAltName=" + alternative);
+    run(
+        fmt::format("req -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -subj /CN={0} "
+                    "-keyout {0}.key -out {0}.csr",
+                    name));
+    run(
+        fmt::format("x509 -req -in {0}.csr -CA ca.pem -CAkey ca.key -days 2 -extfile {0}.ext "
+                    "-out {0}.pem",
+                    name));
+  }
+};
 
 /// Opens a stream, and waits until it can be used.
 std::unique_ptr<Stream> open(const StreamOptions& options) {
@@ -186,7 +258,7 @@ TEST_CASE("a stream can be opened before the servers are up") {
   const auto range = (*stream)->range();
   REQUIRE(!range);
   CHECK(range.error().code == ErrorCode::kBusy);
-  CHECK(range.error().message.contains("no server answers: nats://127.0.0.1:"));
+  CHECK(range.error().message.contains("cannot connect to nats://127.0.0.1:"));
   const auto published = (*stream)->publish(std::array{message("a")}, kShort);
   REQUIRE(!published);
   CHECK(published.error().code == ErrorCode::kBusy);
@@ -238,7 +310,8 @@ TEST_CASE("a deleted stream is created again, and next() fails until seek() is c
   const auto before = stream->range();
   REQUIRE(before);
   REQUIRE(servers.request(0, "$JS.API.STREAM.DELETE.quarry-g").contains("\"success\":true"));
-  CHECK(publish(*stream, {message("d"), message("e")}) == 2);
+  CHECK(publish(*stream, {message("d")}) == 1);
+  CHECK(publish(*stream, {message("e")}) == 2);
   std::string error;
   CHECK(eventually([&] {
     const auto result = stream->next(kShort);
@@ -406,4 +479,133 @@ TEST_CASE("a cluster keeps repeated messages apart after all its servers were ki
   Reader reader(*stream);
   for (int i = 0; i < 10; ++i) CHECK(reader.next().content == fmt::format("{}", i));
   CHECK(reader.next().content == "end");
+}
+
+TEST_CASE("a refused login is repeated with the file's new contents, and never logged") {
+  const NatsServers servers(1, std::string(kUsers));
+  const TemporaryFolder folder;
+  const LogFile log(folder / "log");
+  auto options = options_of(servers);
+  options.credentials = folder / "login";
+  write_file(options.credentials, "replica:wrong-word\n");
+  {
+    auto stream = Stream::open(options);
+    REQUIRE(stream);
+    CHECK(!(*stream)->is_connected());
+    const auto refused = (*stream)->publish(std::array{message("a")}, kShort);
+    REQUIRE(!refused);
+    CHECK(refused.error().code == ErrorCode::kBusy);
+    CHECK(refused.error().message.contains("Authorization Violation"));
+    CHECK(!refused.error().message.contains("wrong-word"));
+    write_file(options.credentials, "replica:sesame\n");
+    CHECK(publish(**stream, {message("a")}) == 1);
+    CHECK(Reader(**stream).next().content == "a");
+  }
+  CHECK(log.text().contains("Authorization Violation"));
+  CHECK(!log.text().contains("wrong-word"));
+  CHECK(!log.text().contains("sesame"));
+}
+
+TEST_CASE("a login without the right to publish is told so") {
+  const NatsServers servers(1, std::string(kUsers));
+  const TemporaryFolder folder;
+  auto options = options_of(servers);
+  options.credentials = folder / "login";
+  write_file(options.credentials, "guest:guest");
+  const auto stream = open(options);
+  const auto result = stream->publish(std::array{message("a")}, kPatienceTime);
+  REQUIRE(!result);
+  CHECK(result.error().code == ErrorCode::kDenied);
+  CHECK(result.error().message.contains("Permissions Violation for Publish"));
+}
+
+TEST_CASE("passwords in URLs are not in messages") {
+  NatsServers servers(1);
+  const TemporaryFolder folder;
+  const LogFile log(folder / "log");
+  auto options = options_of(servers);
+  options.servers = "nats://replica:sesame@" + servers.url(0);
+  const auto stream = open(options);
+  servers.kill(0);
+  CHECK(eventually([&] { return !stream->is_connected(); }));
+  CHECK(eventually([&] {
+    const auto range = stream->range();
+    return !range && range.error().message.contains("cannot connect to nats://127.0.0.1:");
+  }));
+  servers.start(0);
+  CHECK(eventually([&] { return stream->is_connected(); }));
+  CHECK(log.text().contains("connected to nats://127.0.0.1:"));
+  CHECK(!log.text().contains("sesame"));
+}
+
+TEST_CASE("files that cannot be used are errors") {
+  const NatsServers servers(1);
+  const TemporaryFolder folder;
+  write_file(folder / "empty", "");
+  write_file(folder / "word", "word\n");
+  const auto error_of = [&](const auto& change) {
+    auto options = options_of(servers);
+    change(options);
+    const auto stream = Stream::open(options);
+    REQUIRE(!stream);
+    return stream.error();
+  };
+  const auto missing =
+      error_of([&](StreamOptions& options) { options.credentials = folder / "missing"; });
+  CHECK(missing.code == ErrorCode::kNotFound);
+  CHECK(missing.message.contains("cannot read credentials"));
+  for (const char* name : {"empty", "word"}) {
+    const auto error =
+        error_of([&](StreamOptions& options) { options.credentials = folder / name; });
+    CHECK(error.code == ErrorCode::kInvalid);
+    CHECK(error.message.contains(name));
+  }
+  const auto set_tls = [&](StreamOptions& options) {
+    options.servers = "tls://" + servers.url(0);
+    options.tls_ca = folder / "missing";
+  };
+  CHECK(error_of(set_tls).code == ErrorCode::kNotFound);
+  const auto set_word = [&](StreamOptions& options) {
+    options.servers = "tls://" + servers.url(0);
+    options.tls_ca = folder / "word";
+  };
+  CHECK(error_of(set_word).code == ErrorCode::kInvalid);
+  const auto mixed =
+      error_of([&](StreamOptions& options) { options.servers += ",tls://" + servers.url(0); });
+  CHECK(mixed.message.contains("either all or none"));
+}
+
+TEST_CASE("TLS connects to a server with a trusted certificate for its address") {
+  const Certificates certificates;
+  const NatsServers servers(1, certificates.configuration("server", "verify: true"));
+  auto options = options_of(servers);
+  options.servers = "tls://" + servers.url(0);
+  options.tls_ca = certificates.path("ca.pem");
+  options.tls_certificate = certificates.path("client.pem");
+  options.tls_key = certificates.path("client.key");
+  const auto stream = open(options);
+  CHECK(publish(*stream, {message("a")}) == 1);
+  CHECK(Reader(*stream).next().content == "a");
+}
+
+TEST_CASE("TLS refuses a server with another name, or of another authority") {
+  const Certificates certificates;
+  const Certificates others;
+  const auto error_of = [](const std::string& configuration, const std::string& authority) {
+    const NatsServers servers(1, configuration);
+    auto options = options_of(servers);
+    options.servers = "tls://" + servers.url(0);
+    options.tls_ca = authority;
+    const auto stream = Stream::open(options);
+    REQUIRE(stream);
+    CHECK(!(*stream)->is_connected());
+    const auto result = (*stream)->publish(std::array{message("a")}, kShort);
+    REQUIRE(!result);
+    return result.error().message;
+  };
+  CHECK(error_of(certificates.configuration("other"), certificates.path("ca.pem"))
+            .contains("mismatch"));
+  CHECK(error_of(certificates.configuration("server"), others.path("ca.pem"))
+            .contains("certificate"));
+  CHECK(error_of("", certificates.path("ca.pem")).contains("Secure"));  // a server without TLS
 }
