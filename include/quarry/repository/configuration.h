@@ -49,7 +49,7 @@ struct SqlLiteral {
 };
 
 struct ConfigRecord {
-  std::string table = {};  // without the slash
+  std::string table = {};                  // without the slash
   std::optional<std::int64_t> mtime = {};  // nullopt: a row that is not exchanged with peers
   std::string key = {};
   std::vector<std::pair<std::string, SqlLiteral>> columns = {};

@@ -11,6 +11,8 @@
 //                               `uvfile …`             as in the sync protocol
 //                               `remove /TABLE KEY`    a deleted row; also of `unversioned`
 //                               `publish NAME`         a private artifact became public
+//                               `want NAME`            a host could not store the artifact; others
+//                                                      publish it again
 //
 // Artifacts can be applied in any order. For all other changes the last entry in the stream wins on
 // every host, also on the host that made the change. The state is in our own tables of the repository

@@ -118,9 +118,11 @@ Result<Receipt::State::Storing::Next> Receipt::State::Storing::find_source() {
   source_ = r_.names.find(name);
   // Ignore a delta whose source is shunned, because the source will never arrive. Also ignore a
   // public delta on a private artifact, because the delta would reveal the private artifact. The
-  // artifact remains a phantom, so that it is requested as a whole.
+  // artifact remains a phantom, so that it is requested as a whole. Other hosts of a group are
+  // trusted, and their delta is expanded.
+  const bool is_trusted = state_.sender.received.has_value();
   if (source_ == 0 ? state_.is_shunned(name)
-                   : !r_.privacy.may_be_delta_on(source_, arrival_.is_private)) {
+                   : !is_trusted && !r_.privacy.may_be_delta_on(source_, arrival_.is_private)) {
     if (rid_ == 0) r_.names.make_phantom(arrival_.name.str(), arrival_.is_private);
     return Next::kIgnore;
   }

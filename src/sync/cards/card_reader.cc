@@ -53,6 +53,7 @@ constexpr auto kShapes = std::to_array<CardShape>({
     {"change", CardType::kChange, kHosts, 2, 2},
     {"remove", CardType::kRemove, kHosts, 3, 3},
     {"publish", CardType::kPublish, kHosts, 2, 2},
+    {"want", CardType::kWant, kHosts, 2, 2},
 });
 
 constexpr bool is_space(char c) {

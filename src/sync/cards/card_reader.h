@@ -53,6 +53,7 @@ enum class CardType : std::uint8_t {
   kChange,
   kRemove,
   kPublish,
+  kWant,
 };
 
 /// Returns the operator of TYPE, for example "igot".

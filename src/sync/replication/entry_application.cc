@@ -102,23 +102,34 @@ Result<void> EntryApplication::apply(std::size_t index, Receipt& receipt) {
     current_ = {index, i};
     if (bad_.contains(current_)) continue;
     const auto* const arrival = std::get_if<Arrival>(&entry.items[i]);
-    if (arrival != nullptr && entries_[index].is_own && is_known(*arrival)) continue;
+    if (arrival != nullptr && entries_[index].is_own && is_known(arrival->name)) continue;
     QUARRY_TRY(apply(entry.items[i], receipt));
   }
   if (receipt.id() != 0) QUARRY_TRY(tables_.add_received(receipt.id()));
   return {};
 }
 
-bool EntryApplication::is_known(const Arrival& arrival) {
-  const auto info = repository_.find(arrival.name);
+bool EntryApplication::is_known(const HashName& name) {
+  const auto info = repository_.find(name);
   return info && !info->is_phantom();
 }
 
-Result<void> EntryApplication::apply(const EntryItem& item, Receipt& receipt) {
-  if (const auto* arrival = std::get_if<Arrival>(&item)) {
-    QUARRY_TRY(receipt.store(*arrival));
-    return arrival->is_private ? tables_.add_private(arrival->name) : Result<void>();
+Result<void> EntryApplication::store(const Arrival& arrival, Receipt& receipt) {
+  QUARRY_TRY(receipt.store(arrival));
+  if (arrival.is_private) QUARRY_TRY(tables_.add_private(arrival.name));
+  // A delta on an artifact that was shunned here before it arrived cannot be expanded. The hosts that
+  // hold the artifact send it whole after they have applied the shunning, which is already queued.
+  if (!arrival.delta_source || !repository_.is_shunned(*arrival.delta_source) ||
+      repository_.is_shunned(arrival.name)) {
+    return {};
   }
+  const auto info = repository_.find(arrival.name);
+  if (info && !info->is_phantom() && !repository_.is_waiting(info->rid)) return {};
+  return tables_.queue("want " + std::string(arrival.name.str()) + "\n");
+}
+
+Result<void> EntryApplication::apply(const EntryItem& item, Receipt& receipt) {
+  if (const auto* arrival = std::get_if<Arrival>(&item)) return store(*arrival, receipt);
   if (const auto* record = std::get_if<ConfigRecord>(&item)) {
     return receipt.replace_config(*record);
   }
@@ -131,7 +142,10 @@ Result<void> EntryApplication::apply(const EntryItem& item, Receipt& receipt) {
     // A host that has ignored the artifact while it was shunned does not hold it.
     return removed->table == "shun" ? tables_.publish_again(removed->key) : Result<void>();
   }
-  return receipt.set_private(std::get<HashName>(item), false);
+  if (const auto* wanted = std::get_if<WantedName>(&item)) {
+    return tables_.publish_again(wanted->name.str());
+  }
+  return receipt.set_private(std::get<PublishedName>(item).name, false);
 }
 
 }  // namespace quarry::sync

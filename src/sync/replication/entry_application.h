@@ -41,7 +41,8 @@ class EntryApplication {
   Result<void> apply_all();
   Result<void> apply(std::size_t index, repository::Receipt& receipt);
   Result<void> apply(const EntryItem& item, repository::Receipt& receipt);
-  bool is_known(const repository::Arrival& arrival);
+  Result<void> store(const repository::Arrival& arrival, repository::Receipt& receipt);
+  bool is_known(const artifact::HashName& name);
   bool skip(const Error& error);
 
   repository::Repository& repository_;

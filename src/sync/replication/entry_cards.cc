@@ -83,10 +83,12 @@ class EntryParser {
             RemovedRow{std::string(reader_[1].substr(1)), artifact::defossilize(reader_[2])});
         return {};
       }
-      case CardType::kPublish: {
+      case CardType::kPublish:
+      case CardType::kWant: {
         const auto name = HashName::parse(reader_[1]);
         if (!name) return misplaced();
-        entry_.items.emplace_back(*name);
+        if (reader_.type() == CardType::kPublish) entry_.items.emplace_back(PublishedName{*name});
+        if (reader_.type() == CardType::kWant) entry_.items.emplace_back(WantedName{*name});
         return {};
       }
       default:

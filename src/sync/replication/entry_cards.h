@@ -21,11 +21,21 @@ struct RemovedRow {
   std::string key;
 };
 
-using EntryItem = std::variant<repository::Arrival, repository::ConfigRecord,
-                               repository::UnversionedArrival, RemovedRow, artifact::HashName>;
+/// A `publish` card.
+struct PublishedName {
+  artifact::HashName name;
+};
 
-/// The parsed content of an entry. Has views into the content. A HashName is the name in a `publish`
-/// card.
+/// A `want` card.
+struct WantedName {
+  artifact::HashName name;
+};
+
+using EntryItem =
+    std::variant<repository::Arrival, repository::ConfigRecord, repository::UnversionedArrival,
+                 RemovedRow, PublishedName, WantedName>;
+
+/// The parsed content of an entry. Has views into the content.
 struct ParsedEntry {
   bool is_change = false;  // not artifacts
   std::string nonce;       // of a change
