@@ -25,6 +25,21 @@ constexpr int kMaxFailedSearches = 20;  // consecutive failed searches before an
 constexpr std::array<std::string_view, kTriggers> kPidFiles = {"prequeue.pid", "queue.pid",
                                                                "exec.pid"};
 
+sigset_t stop_signals() {
+  sigset_t signals;
+  ::sigemptyset(&signals);
+  for (const int signal : {SIGTERM, SIGINT, SIGQUIT}) ::sigaddset(&signals, signal);
+  return signals;
+}
+
+/// Returns whether one of the blocked stop_signals() has arrived.
+bool is_stop_pending() {
+  sigset_t pending;
+  const sigset_t signals = stop_signals();
+  return ::sigpending(&pending) == 0 && ::sigandset(&pending, &pending, &signals) == 0 &&
+         ::sigisemptyset(&pending) == 0;
+}
+
 }  // namespace
 
 Result<PidFile> PidFile::take(const Directories& directories, Trigger kind) {
@@ -74,7 +89,7 @@ Result<void> Loop::take(const QueueOptions& queue) {
   QUARRY_TRY(directories->make());
   auto taken = PidFile::take(*directories, kind_);
   while (!taken && taken.error().code == ErrorCode::kBusy &&
-         std::chrono::steady_clock::now() < start_ + kHandOverTime) {
+         std::chrono::steady_clock::now() < start_ + kHandOverTime && !is_stop_pending()) {
     std::this_thread::sleep_for(kHandOverPause);
     taken = PidFile::take(*directories, kind_);
   }
@@ -100,13 +115,11 @@ Result<void> Loop::take(const QueueOptions& queue) {
 }
 
 Result<void> Loop::begin() {
+  const sigset_t signals = stop_signals();
+  ::sigprocmask(SIG_BLOCK, &signals, nullptr);
   if (!options_.find_queues) {
     for (const QueueOptions& queue : options_.queues) QUARRY_TRY(take(queue));
   }
-  sigset_t signals;
-  ::sigemptyset(&signals);
-  for (const int signal : {SIGTERM, SIGINT, SIGQUIT}) ::sigaddset(&signals, signal);
-  ::sigprocmask(SIG_BLOCK, &signals, nullptr);
   signals_.reset(::signalfd(-1, &signals, SFD_CLOEXEC | SFD_NONBLOCK));
   return signals_ ? Result<void>() : fail_errno("cannot create a descriptor for signals");
 }

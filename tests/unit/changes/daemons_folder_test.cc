@@ -3,6 +3,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <chrono>
 #include <csignal>
 #include <filesystem>
 #include <fstream>
@@ -130,6 +131,35 @@ class FolderDaemons {
 };
 
 }  // namespace
+
+TEST_CASE("a daemon that waits for a queue of another daemon stops after a signal") {
+  using Clock = std::chrono::steady_clock;
+  const TemporaryFolder folder;
+  Directories directories(FileSystem::real(), folder / "x.changes");
+  REQUIRE(directories.make());
+  auto held =
+      FileSystem::real().open(directories.control("queue.pid"), quarry::base::FileUse::kOpenOrMake);
+  REQUIRE(held);
+  REQUIRE((*held)->try_lock().value_or(false));
+  const auto begin = Clock::now();
+  const pid_t pid = ::fork();
+  REQUIRE(pid >= 0);
+  if (pid == 0) {
+    sigset_t signals;
+    ::sigemptyset(&signals);
+    ::sigaddset(&signals, SIGTERM);
+    ::sigprocmask(SIG_BLOCK, &signals, nullptr);
+    ::kill(::getpid(), SIGTERM);
+    DaemonOptions options;
+    options.queues.emplace_back().base = directories.base();
+    const auto done = run_queueing(options);
+    ::_exit(!done && done.error().code == quarry::base::ErrorCode::kBusy ? 0 : 1);
+  }
+  int status = 0;
+  CHECK(::waitpid(pid, &status, 0) == pid);
+  CHECK(status == 0);
+  CHECK(Clock::now() - begin < std::chrono::seconds(10));  // it does not wait for the queue
+}
 
 TEST_CASE(
     "a new queue is served, and neither running jobs nor a queue that cannot be opened matter") {
