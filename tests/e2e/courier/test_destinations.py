@@ -405,6 +405,8 @@ def test_a_removed_destination_is_forgotten_while_the_courier_runs(tmp_path: Pat
         assert "gone" in courier.status()
         succeeds("courier", "forget", "gone", "--config", courier.config)
         assert "gone" not in courier.status()
+        again = quarry("courier", "forget", "gone", "--config", courier.config)
+        assert again.returncode == 1 and again.stderr == "quarry: gone is not a removed destination\n"
         assert not [each for each in (courier.folder / "spool").iterdir() if "gone" in each.name]
         courier.hand_over([event(2)])
         courier.wait_until_delivered("file")

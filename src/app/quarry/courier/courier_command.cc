@@ -316,11 +316,12 @@ Result<void> run_courier_forget(const CourierArguments& arguments) {
   }
   const DestinationQueue queue = queue_of(reading.config, name);
   QUARRY_TRY(act_as_owner_of(queue.spool.folder));
+  const auto unknown = [&name] {
+    return fail(ErrorCode::kNotFound, "{} is not a removed destination", base::printable(name));
+  };
   QUARRY_TRY_ASSIGN(const bool is_there, spool::is_stream(queue.spool));
   // Do not call Stream::open(), because it would create the files.
-  if (!is_there) {
-    return fail(ErrorCode::kNotFound, "{} is not a removed destination", base::printable(name));
-  }
+  if (!is_there) return unknown();
   const auto stream = spool::Stream::open({.location = queue.spool}, report);
   const bool is_running = !stream && stream.error().code == ErrorCode::kBusy;
   if (!stream && !is_running) return std::unexpected(stream.error());
@@ -330,6 +331,7 @@ Result<void> run_courier_forget(const CourierArguments& arguments) {
     return fail(ErrorCode::kBusy, "the courier still delivers to {}: reload quarryd first",
                 base::printable(name));
   }
+  if (!done && done.error().code == ErrorCode::kNotFound) return unknown();
   QUARRY_TRY(done);
   fmt::print("deleted {} and its waiting events\n", name);
   return {};
