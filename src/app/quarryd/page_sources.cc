@@ -14,6 +14,7 @@
 #include "quarry/base/file_system.h"
 #include "quarry/base/time.h"
 #include "quarry/changes/queue_view.h"
+#include "quarry/courier/waiting_events.h"
 #include "quarry/repository/repository_folder.h"
 #include "quarry/spool/stream.h"
 
@@ -29,6 +30,8 @@ constexpr std::chrono::milliseconds kMaxReadTime{200};
 // kIntervalFactor times the duration of the read.
 constexpr std::chrono::milliseconds kMinInterval{3000};
 constexpr int kIntervalFactor = 20;
+// The filters of a destination are applied to at most this number of waiting events.
+constexpr std::uint64_t kMaxFiltered = 2'000;
 constexpr auto kQueuesUnreadable = "This pool's user is not allowed to read the queues' files.";
 constexpr auto kCourierUnreadable = "This pool's user is not allowed to read the courier's files.";
 
@@ -156,11 +159,11 @@ void add_destinations(const spool::StreamStatus& status, const std::string& suff
   }
 }
 
-/// Reads the courier's files in FOLDER. HOOKS maps the names of pools to the folders of their
-/// waiting hooks; folders that this pool's user cannot read are left out.
-pages::CourierView read_courier(const std::filesystem::path& folder,
+/// Reads the courier's files. HOOKS maps the names of pools to the folders of their waiting hooks;
+/// folders that this pool's user cannot read are left out.
+pages::CourierView read_courier(const courier::CourierConfig& config,
                                 const std::map<std::string, std::filesystem::path>& hooks) {
-  const auto status = spool::stream_status({folder, courier::kStreamName});
+  const auto status = courier::status_of(config, kMaxFiltered, [](const std::string&) {});
   pages::CourierView view;
   if (!status) {
     view.problem = status.error().code == ErrorCode::kDenied
@@ -203,10 +206,9 @@ pages::ServerSources server_sources(const master::Config& config, const LogDesti
         folders[each.name] = (*hooks)->folder;
       }
     }
-    sources.courier = cached<pages::CourierView>(
-        [folder = std::filesystem::path(courier->options.spool_directory),
-         folders = std::move(folders), logs] {
-          auto view = read_courier(folder, folders);
+    sources.courier =
+        cached<pages::CourierView>([config = *courier, folders = std::move(folders), logs] {
+          auto view = read_courier(config, folders);
           std::ranges::move(views_of(logs), std::back_inserter(view.destinations));
           return view;
         });

@@ -23,7 +23,7 @@ from prometheus_client.openmetrics.parser import text_string_to_metric_families
 
 from support import fastcgi, places, repofile, wire
 from support.changes import somebody, tarball
-from support.courier import sections
+from support.courier import QUICK, Courier, event, sections
 from support.daemon import Daemon, section
 from support.process import PATIENCE, Process, free_port, wait_until
 from support.program import quarryd
@@ -202,6 +202,19 @@ def test_unreadable_files_of_the_courier_are_not_shown_as_a_stopped_courier(star
         each.chmod(0o644)
     metrics.wait_for(1, "quarry_courier_up")
     assert quarryd("--config", daemon.config, "--test").stderr == ""
+
+
+def test_waiting_events_are_those_that_the_destination_is_configured_to_get(start, tmp_path):
+    port = free_port()
+    down = {"type": "webhook", "url": f"http://127.0.0.1:{free_port()}/", "events": "artifact.check-in", **QUICK}
+    more = sections(tmp_path, {"down": down, "all": {"type": "file", "path": tmp_path / "events.json"}})
+    metrics = Metrics(start(more=more, settings={"metrics.listen": f"127.0.0.1:{port}"}), port, 0, Path())
+    sender = Courier(tmp_path / "sender", {})
+    sender.socket = tmp_path / "courier.sock"
+    wait_until(sender.socket.exists, "the courier")
+    sender.hand_over([event(1, "artifact.check-in"), *(event(number) for number in range(2, 6))])
+    metrics.wait_for(5, "quarry_courier_delivered_events_total", destination="all")
+    assert metrics.value("quarry_courier_waiting_events", destination="down") == 1
 
 
 def test_figures_of_peers_continue_after_a_reload(metrics, tmp_path):

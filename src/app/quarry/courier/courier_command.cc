@@ -26,6 +26,7 @@
 #include "quarry/base/time.h"
 #include "quarry/courier/deliveries.h"
 #include "quarry/courier/shipping_figures.h"
+#include "quarry/courier/waiting_events.h"
 #include "quarry/event/event.h"
 #include "quarry/http/syntax.h"
 #include "quarry/spool/hand_over.h"
@@ -108,28 +109,6 @@ DestinationQueue queue_of(const courier::CourierConfig& config, const std::strin
 
 // The destination's filters are applied to at most this number of waiting events.
 constexpr std::uint64_t kMaxFiltered = 20'000;
-
-/// Recounts the waiting events in FIGURES. Counts only the events that the destination is
-/// configured to get, because the courier skips all others. Counts all events of a removed
-/// destination, whose filters are unknown, and all events after the first kMaxFiltered events.
-Result<void> count_wanted(const courier::CourierConfig& config, SubscriptionStatistics& figures) {
-  const auto at =
-      std::ranges::find(config.destinations, figures.name, &courier::DestinationOptions::name);
-  if (at == config.destinations.end() || figures.waiting == 0) return {};
-  figures.waiting -= std::min(figures.waiting, kMaxFiltered);
-  figures.oldest.reset();
-  std::uint64_t read = 0;
-  const auto count = [&](const spool::StreamedMessage& message) {
-    const auto event = event::parse(message.content);
-    // Count an event that cannot be parsed, because it becomes a dead letter of each destination.
-    if (!event || courier::is_for(*at, *event)) {
-      ++figures.waiting;
-      if (!figures.oldest) figures.oldest = message.taken_at;
-    }
-    return ++read < kMaxFiltered;
-  };
-  return spool::visit_stream(spool_of(config), figures.name, count, report);
-}
 
 struct Row {
   std::string type;
@@ -247,11 +226,10 @@ Result<std::uint64_t> hand_over(const std::string& socket, const std::string& na
 
 /// Returns the last error of the destination NAME, according to the courier's files.
 std::string last_error(const courier::CourierConfig& config, const std::string& name) {
-  auto status = spool::stream_status(spool_of(config));
+  const auto status = courier::status_of(config, kMaxFiltered, report);
   if (!status) return {};
   const auto at = std::ranges::find(status->subscriptions, name, &SubscriptionStatistics::name);
   if (at == status->subscriptions.end() || at->last_error.empty()) return {};
-  if (!count_wanted(config, *at)) return {};
   return fmt::format(" ({} are waiting; the last error was: {})", at->waiting,
                      base::printable_message(at->last_error));
 }
@@ -285,10 +263,9 @@ Result<void> wait_for(const courier::CourierConfig& config, const spool::SpoolLo
 
 Result<void> run_courier_status(const CourierArguments& arguments) {
   QUARRY_TRY_ASSIGN(const auto reading, courier_reading_of(arguments));
-  QUARRY_TRY_ASSIGN(auto status, spool::stream_status(spool_of(reading.config)));
+  QUARRY_TRY_ASSIGN(const auto status, courier::status_of(reading.config, kMaxFiltered, report));
   std::vector<Row> rows;
-  for (SubscriptionStatistics& one : status.subscriptions) {
-    QUARRY_TRY(count_wanted(reading.config, one));
+  for (const SubscriptionStatistics& one : status.subscriptions) {
     rows.push_back({type_of(reading, one.name), one});
   }
   QUARRY_TRY_ASSIGN(auto hooks, rows_of_hooks(reading));
