@@ -13,7 +13,7 @@ import pytest
 import proof
 from support import changes, places, repofile
 from support.changes import Queue, Somebody, somebody, tarball
-from support.disk import small_disk
+from support.disk import empty, fill_up, small_disk
 from support.process import Process, wait_until
 
 OVER = ("done", "fail", "term", "abandon")
@@ -28,21 +28,11 @@ def disk(tmp_path) -> Iterator[Path]:
 
 def fill(folder: Path, keep: int = 0) -> None:
     """Fills the disk, except for KEEP bytes."""
-    with (folder / "filler").open("ab", buffering=0) as file:
-        for size in (1 << 16, 1 << 12):
-            with contextlib.suppress(OSError):
-                while True:
-                    file.write(bytes(size))
-        if keep:
-            file.truncate(file.tell() - keep)
+    fill_up(folder, keep)
     if not keep:
         with pytest.raises(OSError, match=os.strerror(errno.ENOSPC)):
             (folder / "one more").write_bytes(bytes(1 << 16))
         (folder / "one more").unlink()
-
-
-def empty(folder: Path) -> None:
-    (folder / "filler").unlink(missing_ok=True)
 
 
 class Daemons:

@@ -9,20 +9,14 @@ import shutil
 import signal
 import socket
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
-from support import fastcgi, places, process
+from support import daemon, fastcgi, places, process
 from support.process import Process, wait_until
 from support.program import fails, quarryd
 from support.servers import pool_config
-
-#: Executes quarryd with an open socket as descriptor 3. A service manager passes its first socket as this descriptor.
-ACTIVATE = "import os, sys; os.dup2(int(sys.argv[1]), 3); os.environ.update(LISTEN_FDS='1', LISTEN_PID=str(os.getpid())); " \
-           "os.execv(sys.argv[2], sys.argv[2:])"
-
 
 NOBODY_ELSE = 54321
 
@@ -138,7 +132,7 @@ def test_an_activated_socket_is_used_and_not_removed(config, run, tmp_path):
         opened.listen()
         waiting = fastcgi.connect(path)
         waiting.sendall(fastcgi.head("GET", "/") + fastcgi.record(fastcgi.STDIN))
-        server = Process([sys.executable, "-c", ACTIVATE, opened.fileno(), places.program("quarryd"), "--config", config],
+        server = Process(daemon.with_socket(opened, places.program("quarryd"), "--config", config),
                          tmp_path / "log", pass_fds=[opened.fileno()])
     try:
         assert b"A Fossil repository" in fastcgi.read_reply(waiting)

@@ -28,21 +28,22 @@ class Browser:
     cookies: dict[str, str] = field(default_factory=dict)
     headers: dict[str, str] = field(default_factory=dict)
     is_secure: bool = False  # TLS, without verifying the certificate
+    address: str = "127.0.0.1"
 
     def _connect(self) -> http.client.HTTPConnection:
         if not self.is_secure:
-            return http.client.HTTPConnection("127.0.0.1", self.port, timeout=60)
+            return http.client.HTTPConnection(self.address, self.port, timeout=60)
         context = ssl.create_default_context()
         context.check_hostname = False
         context.verify_mode = ssl.CERT_NONE
-        return http.client.HTTPSConnection("127.0.0.1", self.port, timeout=60, context=context)
+        return http.client.HTTPSConnection(self.address, self.port, timeout=60, context=context)
 
     def ask(self, method: str, path: str, body: bytes | None = None, **headers: str) -> Page:
         connection = self._connect()
         sent = {"User-Agent": AGENT, **self.headers, **{name.replace("_", "-"): value for name, value in headers.items()}}
         if method == "POST":
             # Fossil checks this header to prevent forged requests from other sites.
-            sent.setdefault("Referer", f"http{'s' * self.is_secure}://127.0.0.1:{self.port}{self.prefix}{path}")
+            sent.setdefault("Referer", f"http{'s' * self.is_secure}://{self.address}:{self.port}{self.prefix}{path}")
         if self.cookies:
             sent["Cookie"] = "; ".join(f"{name}={value}" for name, value in self.cookies.items())
         connection.request(method, self.prefix + path, body, sent)
@@ -60,6 +61,11 @@ class Browser:
     def post(self, path: str, **fields: str) -> Page:
         return self.ask("POST", path, urllib.parse.urlencode(fields).encode(),
                         Content_Type="application/x-www-form-urlencoded")
+
+    def submit(self, form: str, **fields: str) -> Page:
+        """Posts FIELDS and the token of the page FORM, which protects against forged requests, to the same path."""
+        token = re.search(r'name="csrf" value="(\w+)"', self.get(form).text)
+        return self.post(form.partition("?")[0], csrf=token[1] if token else "", **fields)
 
     def upload(self, path: str, fields: dict[str, str], name: str, file: str, content: bytes) -> Page:
         mark = "----a-boundary-that-is-nowhere-else"

@@ -2,8 +2,10 @@
 
 import os
 import signal
+import sys
 from collections.abc import Iterable
 from pathlib import Path
+from socket import socket
 
 from . import fastcgi, places, process
 from .process import Process, wait_until
@@ -11,6 +13,16 @@ from .process import Process, wait_until
 
 #: Disables the signal handlers of sanitizers. These handlers turn the signals of a crash into an exit.
 WITHOUT_HANDLERS = {"ASAN_OPTIONS": os.environ.get("ASAN_OPTIONS", "") + ":handle_segv=0:handle_sigbus=0"}
+
+#: Executes a program with an open socket as descriptor 3. A service manager passes its first socket as this descriptor.
+ACTIVATE = "import os, sys; os.dup2(int(sys.argv[1]), 3); os.environ.update(LISTEN_FDS='1', LISTEN_PID=str(os.getpid())); " \
+           "os.execv(sys.argv[2], sys.argv[2:])"
+
+
+def with_socket(opened: socket, *command: object) -> list[object]:
+    """Returns the command line that runs COMMAND with a listening socket, as a service manager does. The process must
+    inherit OPENED."""
+    return [sys.executable, "-c", ACTIVATE, opened.fileno(), *command]
 
 
 def section(name: str, words: dict[str, object]) -> str:

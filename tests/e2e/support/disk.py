@@ -19,3 +19,18 @@ def small_disk(folder: Path, size: str) -> Iterator[Path]:
         yield folder
     finally:
         subprocess.run(["umount", "-l", folder], check=True)
+
+
+def fill_up(folder: Path, keep: int = 0) -> None:
+    """Fills the disk of FOLDER, except for KEEP bytes."""
+    with (folder / "filler").open("ab", buffering=0) as file:
+        for size in (1 << 16, 1 << 12):
+            with contextlib.suppress(OSError):
+                while True:
+                    file.write(bytes(size))
+        if keep:
+            file.truncate(file.tell() - keep)
+
+
+def empty(folder: Path) -> None:
+    (folder / "filler").unlink(missing_ok=True)

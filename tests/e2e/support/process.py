@@ -54,9 +54,9 @@ def wait_until(condition: Callable[[], bool], what: str, seconds: float = PATIEN
         time.sleep(pause)
 
 
-def port_answers(port: int) -> bool:
+def port_answers(port: int, address: str = "127.0.0.1") -> bool:
     try:
-        socket.create_connection(("127.0.0.1", port), timeout=1).close()
+        socket.create_connection((address, port), timeout=1).close()
     except OSError:
         return False
     return True

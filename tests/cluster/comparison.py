@@ -1,0 +1,79 @@
+"""What must be true of the hosts' files after a run."""
+
+from pathlib import Path
+
+import proof
+from history import History, Operation
+from support import repofile, wire
+from support.fossil import Fossil
+from support.program import quarry
+from support.replicas import first_difference, rows
+
+def facts(all_rows: set[tuple]) -> set[tuple[str, str]]:
+    return {row[:2] for row in all_rows}
+
+
+def missing(history: History, paths: list[Path]) -> list[str]:
+    """Returns the acknowledged facts that a host does not have."""
+    wrong = []
+    for path in paths:
+        has = facts(rows(path))
+        wrong += [f"{path.parent.name} does not have {' '.join(fact)}, acknowledged by: {operation}"
+                  for operation in history.operations if operation.is_acknowledged for fact in sorted(operation.facts - has)]
+    return wrong
+
+
+def unversioned(history: History, path: Path) -> list[str]:
+    """Each file is written by one client. Its content must be the last acknowledged one or one that was not acknowledged,
+    because a host that has stored such a change can publish it at any time later."""
+    writes: dict[str, list[tuple[Operation, str | None]]] = {}
+    for operation in history.operations:
+        for name, value in operation.unversioned.items():
+            writes.setdefault(name, []).append((operation, value))
+    has = {row[1]: row[2] for row in rows(path) if row[0] == "unversioned"}
+    wrong = [f"the unversioned file {name} was never written" for name in has if name not in writes]
+    for name, all_writes in writes.items():
+        acknowledged = [value for operation, value in all_writes if operation.is_acknowledged]
+        allowed = {value for operation, value in all_writes if not operation.is_acknowledged} | set(acknowledged[-1:] or [None])
+        if has.get(name) not in allowed:
+            wrong.append(f"the unversioned file {name} has the content {has.get(name)}, last written by: "
+                         f"{[str(operation) for operation, _ in all_writes if operation.is_acknowledged][-1:]}")
+    return wrong
+
+
+def without_quorum(history: History) -> list[str]:
+    """Returns the pushes that a host acknowledged while it could not reach a quorum, although they had artifacts that were
+    made in that time."""
+    return [f"host {isolation.host} did not reach a quorum from {isolation.begin:.3f} to {isolation.end:.3f}, but acknowledged "
+            f"artifacts made in that time: {operation}"
+            for operation in history.operations for isolation in history.isolations
+            if operation.is_acknowledged and operation.host == isolation.host and operation.end < isolation.end
+            and any(made > isolation.begin for made in operation.made.values())]
+
+
+def file_faults(path: Path, fossil: Fossil) -> list[str]:
+    """Returns the faults of one host's file."""
+    done = quarry("verify", path)
+    wrong = [] if done.returncode == 0 else [f"quarry verify: {done.stdout}{done.stderr}"]
+    wrong += proof.findings(path, fossil)
+    for name, algorithm, encoding, content in repofile.query(path, "SELECT name, hash, encoding, content FROM unversioned WHERE hash IS NOT NULL") \
+            if repofile.value(path, "SELECT 1 FROM sqlite_schema WHERE name='unversioned'") else []:
+        if not wire.is_named(algorithm, wire.decompress(content) if encoding else content):
+            wrong.append(f"the unversioned file {name} does not have its hash")
+    return [f"{path.parent.name}: {each}" for each in wrong]
+
+
+def faults(history: History, paths: list[Path], fossil: Fossil, *, is_quorum: bool) -> list[str]:
+    """Returns everything that is wrong with the files at PATHS after HISTORY."""
+    difference = first_difference(paths)
+    wrong = [difference] if difference else []
+    wrong += missing(history, paths) + unversioned(history, paths[0])
+    if is_quorum:
+        wrong += without_quorum(history)
+    for path in paths:
+        wrong += file_faults(path, fossil)
+    if not wrong:
+        # Only rows that depend on the order of arrival can differ now.
+        derived = proof.dump(paths[0])
+        wrong += [f"{path.parent.name}: {line}" for path in paths[1:] for line in proof.differences_from_fossil(derived, path)]
+    return wrong

@@ -1,0 +1,116 @@
+"""Disturbs the hosts: cuts links, kills and stops processes, and fills disks. Which disturbances follow each other depends
+only on the seed."""
+
+import contextlib
+import os
+import random
+import signal
+import threading
+from collections.abc import Callable
+
+from history import History, Isolation
+from support.cluster import Cluster, Host
+from support.disk import empty, fill_up
+
+#: Seconds for which a disturbance lasts. JetStream elects a new leader after 4 to 9 seconds.
+DURATION = (2.0, 12.0)
+PAUSE = (1.0, 8.0)
+
+
+class Nemesis:
+    def __init__(self, seed: int, cluster: Cluster, history: History):
+        self.choices = random.Random(f"{seed} nemesis")
+        self.cluster, self.history = cluster, history
+        self.begun: dict[int, float] = {}  # hosts that cannot reach a quorum, with the time since when
+        self.stopped: list[int] = []
+        self.heals: list[Callable[[], None]] = []
+        self.kinds = [self.cut, self.cut_outgoing, self.cut_incoming, self.cut_one_link, self.kill_nats, self.kill_quarryd,
+                      self.kill_replica, self.stop_nats, self.stop_quarryd, self.stop_replica, self.fill_disk]
+
+    def run(self, stopping: threading.Event) -> None:
+        while not stopping.wait(self.choices.uniform(*PAUSE)):
+            count = min(self.choices.choice([1, 1, 2]), len(self.cluster.hosts))
+            for host in self.choices.sample(self.cluster.hosts, count):
+                kind = self.choices.choice(self.kinds)
+                self.history.note(f"{kind.__name__} host {host.number}")
+                kind(host)
+            self.note_isolated()
+            stopping.wait(self.choices.uniform(*DURATION))
+            self.heal()
+
+    def heal(self) -> None:
+        now = self.history.now()
+        self.history.isolations += [Isolation(host, begin, now) for host, begin in self.begun.items()]
+        self.begun = {}
+        self.history.note("heal")
+        while self.heals:
+            self.heals.pop()()
+        self.cluster.mend()
+
+    def note_isolated(self) -> None:
+        """Remembers the hosts whose nats-server does not reach a majority, at least in one direction."""
+        now = self.history.now()
+        for host in self.cluster.hosts:
+            reached = [other for other in self.cluster.hosts if other.nats.is_running() and other.nats.pid not in self.stopped
+                       and other.number not in host.is_cut_from and host.number not in other.is_cut_from]
+            if host not in reached or len(reached) <= len(self.cluster.hosts) // 2:
+                self.begun[host.number] = now
+
+    def cut(self, host: Host) -> None:
+        self.cluster.isolate(host.number)
+
+    def cut_outgoing(self, host: Host) -> None:
+        self.cluster.isolate(host.number, incoming=False)
+
+    def cut_incoming(self, host: Host) -> None:
+        self.cluster.isolate(host.number, outgoing=False)
+
+    def cut_one_link(self, host: Host) -> None:
+        host.cut(self.choices.sample(host.others, min(1, len(host.others))), cluster=self.cluster)
+
+    def kill_nats(self, host: Host) -> None:
+        host.kill_nats()
+        self.heals.append(host.start_nats)
+
+    def kill_quarryd(self, host: Host) -> None:
+        host.kill_quarryd()
+        self.heals.append(host.start_quarryd)
+
+    def kill_replica(self, host: Host) -> None:
+        """The master starts quarry-replica again."""
+        self._signal(host.replica(), signal.SIGKILL)
+
+    def stop_nats(self, host: Host) -> None:
+        self._stop(host.nats.pid)
+
+    def stop_quarryd(self, host: Host) -> None:
+        for pid in host.processes():
+            self._stop(pid)
+
+    def stop_replica(self, host: Host) -> None:
+        self._stop(host.replica())
+
+    def _stop(self, pid: int) -> None:
+        self._signal(pid, signal.SIGSTOP)
+        self.stopped.append(pid)
+
+        def go_on() -> None:
+            self.stopped.remove(pid)
+            self._signal(pid, signal.SIGCONT)
+        self.heals.append(go_on)
+
+    def _signal(self, pid: int, number: int) -> None:
+        if pid != 0:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, number)
+
+    def fill_disk(self, host: Host) -> None:
+        fill_up(host.folder)
+
+        def make_space() -> None:
+            empty(host.folder)
+            # nats-server disables JetStream when the disk is full, and enables it again only at its start.
+            if host.nats.is_running():
+                host.kill_nats()
+                host.start_nats()
+        self.heals.append(make_space)

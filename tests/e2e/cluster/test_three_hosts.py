@@ -1,0 +1,190 @@
+"""Three hosts that replicate a repository: what travels, and what clients are told while the servers of the stream are away."""
+
+import signal
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
+from pathlib import Path
+
+import pytest
+
+import proof
+from support import cluster, places, repofile
+from support.cluster import Cluster, Host
+from support.fossil import Checkout, Fossil, clone_and_open
+from support.process import wait_until
+
+pytestmark = pytest.mark.skipif(bool(cluster.obstacle()), reason=cluster.obstacle())
+
+NOT_CONFIRMED = "the push is stored on this host, but the other hosts have not confirmed it"
+
+
+@pytest.fixture
+def start_hosts(tmp_path: Path, fresh: Path) -> Iterator[Callable[..., Cluster]]:
+    """Returns a function that starts three hosts with the repository `fresh`. Its arguments are directives."""
+    repofile.add_user(fresh, "boss", "pen", "s")
+    repofile.add_user(fresh, "writer", "pen", "gioxywk")
+    with ExitStack() as stack:
+        yield lambda **directives: stack.enter_context(cluster.cluster(tmp_path, fresh, **directives))
+
+
+def opened(fossil: Fossil, host: Host, folder: Path) -> Checkout:
+    """Returns a checkout of a new clone."""
+    folder.mkdir()
+    return clone_and_open(fossil, host.url_for("writer", "pen"), folder)[1]
+
+
+def push(fossil: Fossil, checkout: Checkout, host: Host) -> tuple[int, str]:
+    return fossil.attempt("push", "--once", host.url_for("writer", "pen"), "-R", checkout.repository)
+
+
+def has(host: Host, check_in: str) -> bool:
+    return check_in in repofile.artifacts(host.repository)
+
+
+def test_a_push_to_one_host_is_on_all_hosts(start_hosts, fossil, tmp_path):
+    hosts = start_hosts()
+    checkout = opened(fossil, hosts.host(1), tmp_path / "client")
+    checkout.commit_file("one", "1", "first")
+    assert push(fossil, checkout, hosts.host(1))[0] == 0
+    hosts.wait_until_equal()
+    for host in hosts.hosts:
+        assert has(host, checkout.head())
+        assert repofile.query(host.repository, "SELECT DISTINCT login FROM rcvfrom JOIN user USING(uid) JOIN blob USING(rcvid)"
+                                               " WHERE uuid=?", checkout.head()) == [("writer",)]
+        proof.check(host.repository, fossil)
+    other = opened(fossil, hosts.host(3), tmp_path / "other")
+    assert (other.folder / "one").read_text() == "1"
+
+
+def test_children_of_the_same_check_in_are_a_fork_on_all_hosts(start_hosts, fossil, tmp_path):
+    hosts = start_hosts()
+    checkouts = [opened(fossil, host, tmp_path / host.name) for host in hosts.hosts[:2]]
+    for checkout in checkouts:
+        checkout.commit_file("one", str(checkout.folder), "a child")
+    with ThreadPoolExecutor() as pool:
+        outcomes = list(pool.map(push, [fossil] * 2, checkouts, hosts.hosts))
+    assert [status for status, _ in outcomes] == [0, 0], outcomes
+    hosts.wait_until_equal()
+    for host in hosts.hosts:
+        leaves = {name for name, in repofile.query(host.repository, "SELECT uuid FROM leaf JOIN blob USING(rid)")}
+        assert leaves == {checkout.head() for checkout in checkouts}
+    for checkout, host in zip(checkouts, hosts.hosts):
+        assert "WARNING: a fork has occurred" in fossil("pull", "--once", host.url_for("writer", "pen"), "-R", checkout.repository)
+
+
+def test_everything_else_travels_too(start_hosts, fossil, tmp_path):
+    hosts = start_hosts()
+    checkout = opened(fossil, hosts.host(1), tmp_path / "client")
+    one, two, three = hosts.hosts
+    # A setting and a user, with fossil on the host's file.
+    fossil("settings", "ignore-glob", "*.o", "-R", one.repository)
+    fossil("user", "new", "guest", "contact", "word", "-R", two.repository)
+    fossil("user", "capabilities", "guest", "gio", "-R", two.repository)
+    # A user and a wiki page, with web pages.
+    browser = three.browser()
+    assert browser.log_in("/login", "boss", "pen").status == 302
+    assert browser.submit("/setup_uedit?id=0", id="0", login="paula", info="", pw="word", ae="on", apply="Apply Changes").status == 302
+    assert browser.post("/wikiajax/save", page="Page", content="text", mimetype="text/plain", isnew="1").status == 200
+    # A ticket and unversioned files, by sync.
+    fossil("ticket", "add", "title", "It breaks", "-R", checkout.repository)
+    assert push(fossil, checkout, two)[0] == 0
+    for name in ("kept", "deleted"):
+        (tmp_path / name).write_text(name)
+        fossil("unversioned", "add", tmp_path / name, "--as", name, "-R", checkout.repository)
+    fossil("unversioned", "sync", three.url_for("writer", "pen"), "-R", checkout.repository)
+    hosts.wait_until_equal()
+    fossil("unversioned", "remove", "deleted", "--mtime", "2099-01-01", "-R", checkout.repository)
+    fossil("unversioned", "sync", one.url_for("writer", "pen"), "-R", checkout.repository)
+    hosts.wait_until_equal()
+    for host in hosts.hosts:
+        assert repofile.value(host.repository, "SELECT value FROM config WHERE name='ignore-glob'") == "*.o"
+        assert dict(repofile.query(host.repository, "SELECT login, cap FROM user WHERE login IN ('guest','paula')")) == {
+            "guest": "gio", "paula": "e"}
+        assert repofile.value(host.repository, "SELECT title FROM ticket") == "It breaks"
+        assert repofile.value(host.repository, "SELECT count(*) FROM tag WHERE tagname='wiki-Page'") == 1
+        assert repofile.query(host.repository, "SELECT name FROM unversioned WHERE hash IS NOT NULL") == [("kept",)]
+        # The password that was set on another host.
+        fossil.clone(host.url_for("guest", "word"), tmp_path / f"{host.name}.fossil")
+
+
+def test_a_push_fails_without_a_quorum_and_travels_later(start_hosts, fossil, tmp_path):
+    hosts = start_hosts(acknowledge_timeout="2s")
+    checkout = opened(fossil, hosts.host(1), tmp_path / "client")
+    for host in hosts.hosts[1:]:
+        host.kill_nats()
+    checkout.commit_file("one", "1", "first")
+    for _ in range(2):  # a repeated push is not confirmed either
+        status, output = push(fossil, checkout, hosts.host(1))
+        assert status != 0 and NOT_CONFIRMED in output, (status, output)
+    assert has(hosts.host(1), checkout.head()) and not has(hosts.host(2), checkout.head())
+    fossil.clone(hosts.host(1).url_for("writer", "pen"), tmp_path / "later.fossil")
+    for host in hosts.hosts[1:]:
+        host.start_nats()
+    hosts.wait_until_equal()
+    assert has(hosts.host(3), checkout.head())
+    status, output = push(fossil, checkout, hosts.host(1))
+    assert status == 0 and NOT_CONFIRMED not in output, output
+
+
+def test_an_isolated_host_does_not_confirm(start_hosts, fossil, tmp_path):
+    hosts = start_hosts(acknowledge_timeout="2s")
+    checkout = opened(fossil, hosts.host(1), tmp_path / "client")
+    hosts.isolate(1)
+    checkout.commit_file("one", "1", "first")
+    status, output = push(fossil, checkout, hosts.host(1))
+    assert status != 0 and NOT_CONFIRMED in output, (status, output)
+    # The other two hosts are a majority.
+    assert push(fossil, checkout, hosts.host(2))[0] == 0
+    wait_until(lambda: has(hosts.host(3), checkout.head()), "the push on host 3")
+    hosts.mend()
+    hosts.wait_until_equal()
+
+
+def test_with_local_a_push_succeeds_without_the_servers_and_travels_later(start_hosts, fossil, tmp_path):
+    hosts = start_hosts(acknowledge="local")
+    checkout = opened(fossil, hosts.host(1), tmp_path / "client")
+    hosts.host(1).kill_nats()
+    checkout.commit_file("one", "1", "first")
+    status, output = push(fossil, checkout, hosts.host(1))
+    assert status == 0 and NOT_CONFIRMED not in output, output
+    assert has(hosts.host(1), checkout.head()) and not has(hosts.host(2), checkout.head())
+    hosts.host(1).start_nats()
+    hosts.wait_until_equal()
+    assert has(hosts.host(2), checkout.head())
+
+
+def test_a_host_that_was_stopped_catches_up(start_hosts, fossil, tmp_path):
+    hosts = start_hosts()
+    checkout = opened(fossil, hosts.host(1), tmp_path / "client")
+    away = hosts.host(3)
+    assert away.main.stop() == 0
+    away.nats.stop()
+    for number in range(5):
+        checkout.commit_file(f"file{number}", "text", f"check-in {number}")
+        assert push(fossil, checkout, hosts.hosts[number % 2])[0] == 0
+    fossil("settings", "ignore-glob", "*.o", "-R", hosts.host(1).repository)
+    away.start_nats()
+    away.start_quarryd()
+    hosts.wait_until_equal()
+    assert has(away, checkout.head())
+    proof.check(away.repository, fossil)
+
+
+def test_start_runs_three_hosts_until_it_is_stopped(fossil, tmp_path):
+    with subprocess.Popen([places.TOP / "tests/cluster/start", "--port", "0"], stdout=subprocess.PIPE, text=True) as running:
+        lines = [running.stdout.readline() for _ in range(4)]
+        urls = [line.split()[1] for line in lines[:3]]
+        for number, url in enumerate(urls):
+            fossil.clone(url, tmp_path / f"{number}.fossil")
+        running.send_signal(signal.SIGINT)
+        assert running.wait(60) == 0
+
+
+@pytest.mark.slow
+def test_the_checker_finds_no_fault():
+    done = subprocess.run([sys.executable, places.TOP / "tests/cluster/check", "--seconds", "30", "--seed", "1"], capture_output=True,
+                          text=True, timeout=500, check=False)
+    assert done.returncode == 0, done.stdout[-20_000:] + done.stderr
