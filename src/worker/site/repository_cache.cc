@@ -24,7 +24,7 @@ Repository* RepositoryCache::find(std::string_view key) {
 Result<Repository*> RepositoryCache::open(std::string key, const std::filesystem::path& path) {
   while (entries_.size() >= limit_) entries_.pop_back();
   QUARRY_TRY_ASSIGN(auto opened, Repository::open(path, options_));
-  entries_.insert(entries_.begin(), Entry{std::move(key), std::move(opened)});
+  entries_.insert(entries_.begin(), Entry{std::move(key), std::move(opened), 0});
   return entries_.front().repository.get();
 }
 

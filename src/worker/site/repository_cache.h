@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <filesystem>
 #include <memory>
 #include <string>
@@ -30,6 +31,9 @@ class RepositoryCache {
   /// Succeeds if NAME is open or its file exists. Errors: the same as for locate().
   Result<void> check_exists(const std::filesystem::path& folder,
                             const repository::RepositoryName& name);
+  /// Returns the Repository::state() of which other hosts have confirmed that they have everything,
+  /// or 0. It belongs to the repository that was returned last.
+  std::uint64_t& confirmed_state() { return entries_.front().confirmed_state; }
   /// Calls Repository::keep_log_short() for each repository that was written to.
   void keep_logs_short();
   /// Returns whether a repository was written to and its log is not yet fully checkpointed.
@@ -40,6 +44,7 @@ class RepositoryCache {
   struct Entry {
     std::string key;
     std::unique_ptr<repository::Repository> repository;
+    std::uint64_t confirmed_state = 0;
   };
   /// Returns the open repository with KEY, moved to the front, or null if the cache does not
   /// contain it or its file must be reopened.

@@ -216,12 +216,18 @@ void Site::publish(const Request& request, repository::Repository& repository,
     if (figures.has_news) publication_.notify(options_.pool, asked_name_);
     return;
   }
+  const std::uint64_t state = repository.state();
+  std::uint64_t& confirmed = cache_.confirmed_state();
   // A repeated push does not store anything, but what it names might still be on this host only.
   const bool is_push = figures.operation == "push" || figures.operation == "sync";
-  if (!figures.has_news && (!is_push || !figures.error.empty())) return;
+  const bool may_be_unconfirmed = is_push && figures.error.empty() && state != confirmed;
+  if (!figures.has_news && !may_be_unconfirmed) return;
   slot.doing(figures.user, figures.operation, "waiting for other hosts");
   const auto published = publication_.publish(options_.pool, asked_name_);
-  if (published) return;
+  if (published) {
+    confirmed = state;
+    return;
+  }
   sync::Reply failure = sync::error_reply(repository, request.content_type,
                                           "the push is stored on this host, but the other hosts "
                                           "have not confirmed it: push again later");

@@ -108,20 +108,27 @@ bool speaks_sync(const Reply& reply) {
          reply.body.contains("# timestamp ");
 }
 
-/// Sends an artifact with CONTENT to the repository NAME of WORLD.
+/// Sends a push card and CARDS to the repository NAME of WORLD.
+Reply push_cards(Asker& pool, const World& world, const std::string& name,
+                 const std::string& cards) {
+  auto repository = quarry::repository::Repository::open(world.path(name + ".fossil"));
+  REQUIRE(repository);
+  const std::string all = fmt::format("push {} {}\n{}", std::string(40, '0'),
+                                      (*repository)->settings().project_code(), cards);
+  const std::string path = "/" + name;
+  const std::string size = std::to_string(all.size());
+  return pool.ask(
+      {.method = "POST", .path_info = path, .content_type = kSync, .content_length = size}, all);
+}
+
+/// Sends an artifact with CONTENT.
 Reply push(Asker& pool, const World& world, const std::string& name, const std::string& content,
            const std::string& pragma = {}) {
   const auto artifact =
       quarry::artifact::HashName::of(quarry::artifact::HashAlgorithm::kSha1, content);
-  auto repository = quarry::repository::Repository::open(world.path(name + ".fossil"));
-  REQUIRE(repository);
-  const std::string cards = fmt::format("push {} {}\n{}file {} {}\n{}\n", std::string(40, '0'),
-                                        (*repository)->settings().project_code(), pragma,
-                                        artifact.str(), content.size(), content);
-  const std::string path = "/" + name;
-  const std::string size = std::to_string(cards.size());
-  return pool.ask(
-      {.method = "POST", .path_info = path, .content_type = kSync, .content_length = size}, cards);
+  return push_cards(
+      pool, world, name,
+      fmt::format("{}file {} {}\n{}\n", pragma, artifact.str(), content.size(), content));
 }
 
 /// Answers each question of a worker to quarry-replica with ANSWER.
@@ -460,6 +467,22 @@ TEST_CASE("a repeated push fails until other hosts have confirmed it") {
   const Reply last = push(pool, world, "one", "news");
   CHECK(last.error == "");
   CHECK_FALSE(last.body.contains(kUnconfirmed));
+}
+
+TEST_CASE("a push without news waits only if the repository has changed since it was confirmed") {
+  const World world;
+  world.repository("one.fossil");
+  Replica replica(world);
+  Asker pool(replicated(world, replica.path()));
+  push(pool, world, "one", "news");
+  replica.questions();
+  CHECK(push_cards(pool, world, "one", "").error == "");
+  CHECK(replica.questions() == "");
+  // Another worker stores something, and other hosts do not confirm it.
+  Asker other(replicated(world, world.path("nobody.sock")));
+  push(other, world, "one", "more news");
+  push_cards(pool, world, "one", "");
+  CHECK(replica.questions() == "publish www one\n");
 }
 
 TEST_CASE("a push fails if quarry-replica does not run") {
