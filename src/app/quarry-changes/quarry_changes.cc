@@ -47,7 +47,10 @@ namespace repository = quarry::repository;
 namespace spool = quarry::spool;
 
 constexpr int kFailed = 1;
+// Timeouts for sending an event to the courier. While the courier does not answer, the shorter one
+// is used, because the queue waits for each event.
 constexpr std::chrono::milliseconds kHandOverTime{5'000};
+constexpr std::chrono::milliseconds kShortHandOverTime{200};
 
 int failed(const quarry::Error& error) {
   base::log(base::LogLevel::kError, "{}", error.message);
@@ -131,7 +134,8 @@ std::optional<event::Event> notice_of(app::EventHeads& heads, const changes::Que
 changes::Report report_to_courier(const app::ChangesCommandLine& line, const fs::path& folder) {
   if (line.courier.empty()) return [](const auto&...) {};
   return [courier = line.courier, has_notices = line.has_notices,
-          heads = std::make_shared<app::EventHeads>(folder)](
+          heads = std::make_shared<app::EventHeads>(folder),
+          timeout = std::make_shared<std::chrono::milliseconds>(kHandOverTime)](
              const changes::QueueOptions& queue, const changes::Job& job, changes::Stage from,
              changes::Stage to) {
     const event::Event event = event_of(*heads, queue, job, from, to);
@@ -140,7 +144,9 @@ changes::Report report_to_courier(const app::ChangesCommandLine& line, const fs:
             has_notices ? notice_of(*heads, queue, event, from, to) : std::nullopt) {
       messages.push_back({event::to_message(*notice), notice->head.key});
     }
-    const auto handed = spool::HandOver(courier, kHandOverTime).hand_over(messages);
+    const auto handed = spool::HandOver(courier, *timeout).hand_over(messages);
+    const bool is_silent = !handed && handed.error().code == quarry::ErrorCode::kBusy;
+    *timeout = is_silent ? kShortHandOverTime : kHandOverTime;
     if (handed) return;
     base::log(base::LogLevel::kWarning, "cannot report {} to the courier: {}", job.name.id.str(),
               handed.error().message);

@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import socket
 import sqlite3
 import subprocess
@@ -12,6 +13,7 @@ import pytest
 from support import artifacts, changes, delta, documents, mail, places, repofile, wire
 from support.courier import QUICK, Webhook, running, sections
 from support.fossil import Checkout
+from support.pool import stopped
 from support.process import free_port, wait_until
 from support.program import quarry, quarry_as_user
 
@@ -427,6 +429,20 @@ def test_a_landed_change_set_is_published_without_another_request(fresh, fossil,
         assert answer.status == 202, answer.body
         wait_until(lambda: by_type(hook.taken, "artifact.check-in"), "the event of the check-in")
         assert by_type(hook.taken, "artifact.check-in")[0]["artifact"]["comment"].startswith("a change")
+
+
+def test_the_queue_of_change_sets_waits_only_once_for_a_courier_that_does_not_answer(fresh, fossil, start, tmp_path):
+    Checkout(fossil, fresh, tmp_path / "work").commit_file("a.txt", "a\n", "base")
+    courier = sections(tmp_path, {"all": {"type": "file", "path": tmp_path / "events.json"}})
+    server = start({"changes": "on"}, http={}, more=courier)
+    wait_until((tmp_path / "courier.sock").exists, "the courier")
+    user = changes.somebody(server.port, fresh)
+    # If each event took 5 seconds, the wait would time out.
+    count = 28
+    with stopped(server.children("quarry-courier")):
+        for number in range(count):
+            assert user.submit(changes.tarball({f"{number}.txt": b"b\n"})).status == 202
+        wait_until(lambda: len(re.findall(r"\[prequeue www\] .*cannot report", server.log())) == count, "the events")
 
 
 @pytest.mark.parametrize("option", ["--nodelay", "--events"])
