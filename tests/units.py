@@ -23,7 +23,7 @@ LINES_SHOWN = 200
 # Timeout of a program in seconds. The timeout is long enough for slow machines and for sanitizers.
 SECONDS = 1800
 # These programs take longest, so they are started first.
-LONG = ("repository", "spool-schedules", "changes-daemons", "spool-stream", "spool", "changes-landing", "backoffice")
+LONG = ("replica", "repository", "spool-schedules", "changes-daemons", "spool-stream", "spool", "changes-landing", "backoffice")
 
 SUMMARY = re.compile(r"test cases:\s*\d+\s*\|\s*(\d+) passed\s*\|\s*(\d+) failed")
 

@@ -35,10 +35,15 @@ constexpr milliseconds kFlushTime(1000);
 constexpr std::chrono::seconds kHeartbeat(1);
 // A consumer is created again if neither messages nor heartbeats come in this time.
 constexpr milliseconds kMaxSilence(4000);
+// If no message comes in kMaxQuiet, the consumer is compared with the end of the stream. If messages
+// that are there do not come in kStallTime, the consumer is created again.
+constexpr milliseconds kMaxQuiet(4000);
+constexpr milliseconds kStallTime(2000);
 constexpr milliseconds kSlice(250);  // how often waiting threads check the connection
-// publish() sends again if no acknowledgement comes in this time, which it then doubles.
-constexpr milliseconds kFirstPatience(2000);
-constexpr milliseconds kMaxPatience(16000);
+// publish() sends again if no acknowledgement comes in this time. The engine drops a repeated single
+// message, but not several.
+constexpr milliseconds kPatienceForOne(1000);
+constexpr milliseconds kPatienceForSeveral(3000);
 constexpr milliseconds kRetryDelay(100);
 // How often a connection and the stream are tried again.
 constexpr milliseconds kCheckInterval(500);
@@ -79,11 +84,12 @@ milliseconds until(Clock::time_point end) {
 
 /// Returns the text for STATUS with the details of this thread's last call. Call it at once.
 std::string text_of(natsStatus status) {
-  const char* last = nats_GetLastError(nullptr);
-  std::string_view details = last == nullptr ? "" : last;
+  natsStatus of = NATS_OK;
+  const char* last = nats_GetLastError(&of);
+  std::string_view details = last == nullptr || of != status ? "" : last;
   // The details begin with a line of libnats's sources: "(conn.c:123): ".
-  if (details.starts_with('('))
-    details.remove_prefix(std::min(details.size(), details.find("): ") + 3));
+  if (const std::size_t end = details.find("): "); details.starts_with('(') && end < details.size())
+    details.remove_prefix(end + 3);
   const std::string_view text = natsStatus_GetText(status);
   if (details.empty() || details == text) return std::string(text);
   if (status == NATS_ERR) return base::printable(details);
@@ -432,12 +438,13 @@ class NatsStream final : public Stream {
     std::optional<std::uint64_t> sequence;  // of the last message, if all were acknowledged
     Error error;
     bool can_repeat = true;
-    bool has_timed_out = false;
   };
   struct Consumer {
     Inbox inbox;
     std::uint64_t next_number = 1;
     milliseconds silence{0};
+    Clock::time_point check_at = Clock::now() + kMaxQuiet;
+    bool is_behind = false;  // at the last check, without a message since then
   };
 
   Link link() const {
@@ -462,6 +469,7 @@ class NatsStream final : public Stream {
 
   Result<void> create_consumer(const Link& link, bool is_first);
   bool is_broken(const Link& link) const;
+  bool is_stalled();
   /// Returns the message if it is the next one of the stream. Otherwise, handles it, and forgets the
   /// consumer if messages are missing.
   std::optional<StreamMessage> accept(natsMsg* message);
@@ -475,7 +483,7 @@ class NatsStream final : public Stream {
   std::atomic<std::uint64_t> attempts_ = 0;
   std::mutex mailboxes_mutex_;
   std::vector<Inbox> mailboxes_;  // for acknowledgements; those that no thread uses
-  std::optional<Consumer> consumer_;
+  std::unique_ptr<Consumer> consumer_;
   StreamPosition position_;
   std::thread maintenance_;
 };
@@ -614,7 +622,7 @@ void NatsStream::maintain() {
       if (monitor_->must_stop) return;
       monitor_->must_check = false;
     }
-    static_cast<void>(check_and_log());
+    [[maybe_unused]] const auto logged = check_and_log();
   }
 }
 
@@ -673,7 +681,7 @@ Result<void> NatsStream::send(const Link& link, const NewStreamMessage& message,
 NatsStream::Attempt NatsStream::attempt(const Inbox& mailbox,
                                         std::span<const NewStreamMessage> messages,
                                         milliseconds patience, Clock::time_point end) {
-  const auto failed = [](Error error) {
+  const auto failed = [](const Error& error) {
     return Attempt{std::nullopt, error, error.code == ErrorCode::kBusy};
   };
   const std::uint64_t number = ++attempts_;
@@ -701,8 +709,7 @@ NatsStream::Attempt NatsStream::attempt(const Inbox& mailbox,
     }
     const auto limit = std::min(end, latest + patience);
     if (Clock::now() > limit)
-      return {
-          std::nullopt, {ErrorCode::kBusy, "the servers did not acknowledge in time"}, true, true};
+      return failed({ErrorCode::kBusy, "the servers did not acknowledge in time"});
     natsMsg* raw = nullptr;
     const auto wait = std::min(kSlice, until(limit));
     const natsStatus status =
@@ -735,7 +742,7 @@ Result<std::uint64_t> NatsStream::publish(std::span<const NewStreamMessage> mess
                                           milliseconds time) {
   if (messages.empty()) return fail(ErrorCode::kInvalid, "there are no messages to publish");
   const auto end = Clock::now() + time;
-  milliseconds patience = kFirstPatience;
+  const auto patience = messages.size() == 1 ? kPatienceForOne : kPatienceForSeveral;
   Error error{ErrorCode::kBusy, "there is no connection"};
   for (;;) {
     const Link current = connected_link(end);
@@ -756,7 +763,6 @@ Result<std::uint64_t> NatsStream::publish(std::span<const NewStreamMessage> mess
       return fail(ErrorCode::kDenied, "cannot publish to {}: {}", name_, denial);
     error = std::move(result.error);
     if (!result.can_repeat || until(end) == milliseconds(0)) break;
-    if (result.has_timed_out) patience = std::min(2 * patience, kMaxPatience);
     std::this_thread::sleep_for(std::min(kRetryDelay, until(end)));
   }
   return fail(error.code, "cannot publish to {}: {}", name_, problem(error.message));
@@ -797,12 +803,30 @@ Result<void> NatsStream::create_consumer(const Link& link, bool is_first) {
     return fail(ErrorCode::kBusy, "the stream {} ends at message {}, before the position {}", name_,
                 (*state)->State.LastSeq, position_.sequence);
   position_.created = (*state)->Created;
-  consumer_.emplace(std::move(inbox));
+  consumer_ = std::make_unique<Consumer>(std::move(inbox));
   return {};
 }
 
 bool NatsStream::is_broken(const Link& link) const {
   return !consumer_ || consumer_->inbox.link() != link || consumer_->silence > kMaxSilence;
+}
+
+/// Returns whether the consumer does not deliver the newest messages. The engine creates a consumer
+/// on any server that stores the stream, and that one does not always get new messages after it was
+/// stopped or disconnected. It sends heartbeats nevertheless.
+bool NatsStream::is_stalled() {
+  if (Clock::now() < consumer_->check_at) return false;
+  const auto state = info(consumer_->inbox.link());
+  const bool is_behind = state && (*state)->State.LastSeq > position_.sequence;
+  if (is_behind && consumer_->is_behind) {
+    base::log(base::LogLevel::kNotice,
+              "NATS: reading again from message {}, because a server does not deliver new messages",
+              position_.sequence + 1);
+    return true;
+  }
+  consumer_->is_behind = is_behind;
+  consumer_->check_at = Clock::now() + (is_behind ? kStallTime : kMaxQuiet);
+  return false;
 }
 
 Result<void> NatsStream::seek(std::uint64_t sequence) {
@@ -837,6 +861,8 @@ std::optional<StreamMessage> NatsStream::accept(natsMsg* message) {
     return std::nullopt;
   }
   ++consumer_->next_number;
+  consumer_->is_behind = false;
+  consumer_->check_at = Clock::now() + kMaxQuiet;
   if (delivery->sequence <= position_.sequence) return std::nullopt;
   position_.sequence = delivery->sequence;
   std::string_view subject = natsMsg_GetSubject(message);
@@ -854,7 +880,7 @@ Result<std::optional<StreamMessage>> NatsStream::next(milliseconds time) {
   for (;;) {
     const Link current = connected_link(end);
     if (!current) return busy("cannot read the stream");
-    if (is_broken(current)) {
+    if (is_broken(current) || is_stalled()) {
       if (auto result = create_consumer(current, false); !result) {
         monitor_->request_check();
         std::this_thread::sleep_for(std::min(kRetryDelay, until(end)));

@@ -4,7 +4,10 @@
 //   subjects  quarry.GROUP.PROJECT    PROJECT is the project code
 //
 // The engine gives each message a sequence number. All hosts read the messages in this order.
-// Stream is the only class that uses libnats. The connection is restored in the background.
+// Stream is the only class that uses libnats. In the background it connects again, with the current
+// contents of the files, and creates a stream that was deleted.
+//
+// If the leader of the stream is lost, the engine needs some seconds to elect another.
 #pragma once
 
 #include <chrono>
@@ -21,12 +24,13 @@
 namespace quarry::replica {
 
 struct StreamOptions {
-  /// URLs of servers, separated by commas: nats://HOST:PORT or tls://HOST:PORT.
+  /// URLs of servers, separated by commas: all nats://HOST:PORT, or all tls://HOST:PORT. The first that
+  /// accepts a connection is used.
   std::string servers;
   std::string group;
   /// The name of this host, for the server's list of connections.
   std::string host;
-  /// Files; empty for none. `credentials` is a file of `nsc`, or one line USER:PASSWORD.
+  /// Files; empty for none, or for the system's authorities. `credentials` is a file of `nsc`, or one line USER:PASSWORD.
   std::string credentials, tls_ca, tls_certificate, tls_key;
   /// Number of servers that store the stream.
   int replicas = 3;
@@ -50,7 +54,8 @@ struct StreamRange {
 
 struct NewStreamMessage {
   std::string project;
-  /// The engine drops a message whose id was used recently (within two minutes).
+  /// If the message is published alone, the engine drops it if the id was used recently (within two
+  /// minutes).
   std::string id;
   std::string content;
 };
@@ -79,16 +84,21 @@ class Stream {
 
   /// Returns the maximum size of NewStreamMessage::content, in bytes.
   virtual std::size_t max_content() const = 0;
-  /// Publishes MESSAGES in order, and returns when a quorum of servers has stored all of them. Returns
-  /// the sequence of the last message. Sends without waiting for each single acknowledgement. Errors:
-  /// kBusy (not all were acknowledged in TIME; some or all might be stored), kDenied.
+  /// Publishes MESSAGES, and returns when a quorum of servers has stored all of them. Returns the
+  /// sequence of the last message. Sends without waiting for each single acknowledgement. If
+  /// acknowledgements are missing, sends all MESSAGES again, so that all are in the stream in order,
+  /// but some can also be there repeatedly before or among them. Errors: kBusy (not all were
+  /// acknowledged in TIME; some or all might be stored), kDenied, kLimit (larger than max_content()).
   virtual Result<std::uint64_t> publish(std::span<const NewStreamMessage> messages,
                                         std::chrono::milliseconds time) = 0;
 
-  /// Makes next() continue after SEQUENCE. Errors: kBusy.
+  /// Makes next() continue after SEQUENCE in the stream of the current range(). Errors: kBusy; also if
+  /// the stream ends before SEQUENCE.
   virtual Result<void> seek(std::uint64_t sequence) = 0;
-  /// Returns the next message in order. Waits for at most TIME; returns nullopt if none has arrived.
-  /// Errors: kBusy (seek() must be called again).
+  /// Returns the next message in order. If sequences are missing, the engine has discarded these
+  /// messages. Waits for at most TIME, or some seconds longer if a server has failed; returns nullopt
+  /// if none has arrived. Errors: kBusy. After an error, next() can be called again to continue at
+  /// the same position, but only seek() continues in a stream that was deleted and created again.
   virtual Result<std::optional<StreamMessage>> next(std::chrono::milliseconds time) = 0;
 };
 
