@@ -463,7 +463,8 @@ TEST_CASE("without a quorum nothing is acknowledged") {
   while (content != "c") content = reader.next().content;
 }
 
-TEST_CASE("a cluster keeps repeated messages apart after all its servers were killed") {
+TEST_CASE("a cluster keeps repeated messages apart after all its servers were killed" *
+          doctest::test_suite("long")) {
   NatsServers servers(3);
   const auto stream = open(options_of(servers));
   std::vector<NewStreamMessage> messages;
