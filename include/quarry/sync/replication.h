@@ -97,6 +97,7 @@ class Replication {
  private:
   Result<std::vector<OutgoingEntry>> read_outgoing(std::size_t count,
                                                    repository::PublishedArtifacts& rest);
+  Result<void> commit(repository::Receipt& receipt, bool are_rows_recorded);
 
   repository::Repository& repository_;
   repository::ReplicaTables tables_;

@@ -3,7 +3,9 @@
 #include <fmt/core.h>
 
 #include <algorithm>
-#include <map>
+#include <iterator>
+#include <set>
+#include <unordered_map>
 
 #include "quarry/artifact/blob.h"
 #include "quarry/artifact/digest.h"
@@ -42,34 +44,29 @@ class Comparison {
   explicit Comparison(RepositoryState& state) : database_(state.database), settings_(state) {
     Query query = database_.query("SELECT name, key, digest FROM fx_quarry_replica_row");
     while (query.step()) {
-      digests_.emplace(std::pair(query.text(0), query.text(1)), query.text(2));
+      known_.emplace(query.text(2),
+                     std::pair<std::string, std::string>(query.text(0), query.text(1)));
     }
   }
 
   std::vector<ChangedRow> run() {
     compare_configuration();
     compare_unversioned();
-    for (const auto& [row, digest] : digests_) changed_.push_back({row.first, row.second});
+    find_removed();
     find_published();
     return std::move(changed_);
   }
 
  private:
-  void compare(std::string_view table, std::string_view key, std::string_view content,
-               std::string&& digest) {
-    const auto known = digests_.find({std::string(table), std::string(key)});
-    const bool is_same = known != digests_.end() && known->second == digest;
-    if (known != digests_.end()) digests_.erase(known);
-    if (is_same) return;
-    changed_.push_back(
-        {std::string(table), std::string(key), std::string(content), std::move(digest)});
-  }
+  // A digest depends on the key of the row, so a known digest stands for an unchanged row.
 
   void compare_configuration() {
     settings_.visit_whole_configuration([&](std::string_view name, std::string_view content) {
+      std::string digest = artifact::sha3_256_hex(fmt::format("{} {}", name, content));
+      if (known_.erase(digest) > 0) return;
       const auto record = parse_config_record(name, content, true);
       if (!record || record->key.empty()) return;
-      compare(record->table, record->key, content, artifact::sha3_256_hex(content));
+      changed_.push_back({record->table, record->key, std::string(content), std::move(digest)});
     });
   }
 
@@ -82,9 +79,22 @@ class Comparison {
         " OR hash IN ('da39a3ee5e6b4b0d3255bfef95601890afd80709',"
         "'a7ffc6f8bf1ed76651c14756a061d662f580ff4de43b49fa82d80a4b80f8434a')");
     while (query.step()) {
-      compare(kUnversioned, query.text(0), {},
-              fmt::format("{} {}", query.integer(1), query.text(2)));
+      std::string digest = fmt::format("{} {} {}", query.integer(1), query.text(2), query.text(0));
+      if (known_.erase(digest) > 0) continue;
+      changed_.push_back(
+          {std::string(kUnversioned), std::string(query.text(0)), {}, std::move(digest)});
     }
+  }
+
+  /// Adds the rows that are missing.
+  void find_removed() {
+    std::set<std::pair<std::string_view, std::string_view>> present;
+    for (const ChangedRow& row : changed_) present.emplace(row.table, row.key);
+    std::vector<ChangedRow> removed;
+    for (const auto& [digest, row] : known_) {
+      if (!present.contains(row)) removed.push_back({row.first, row.second});
+    }
+    std::ranges::move(removed, std::back_inserter(changed_));
   }
 
   void find_published() {
@@ -100,7 +110,8 @@ class Comparison {
 
   Database& database_;
   Settings settings_;
-  std::map<std::pair<std::string, std::string>, std::string> digests_;  // not yet compared
+  /// Table and key of each row that was not found yet, by digest.
+  std::unordered_map<std::string, std::pair<std::string, std::string>> known_;
   std::vector<ChangedRow> changed_;
 };
 

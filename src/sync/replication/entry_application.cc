@@ -1,5 +1,7 @@
 #include "entry_application.h"
 
+#include <algorithm>
+
 #include "entry_writer.h"
 #include "quarry/base/log.h"
 
@@ -19,18 +21,20 @@ constexpr std::size_t kMaxBadItems = 16;
 }  // namespace
 
 Result<void> queue_changes(repository::Repository& repository, repository::ReplicaTables& tables,
-                           std::size_t max_entry) {
-  QUARRY_TRY_ASSIGN(const auto rows, tables.changed_rows());
+                           const std::vector<repository::ChangedRow>& rows, std::size_t max_entry) {
   for (const std::string& cards : change_cards(repository, rows, max_entry)) {
     QUARRY_TRY(tables.queue(cards));
   }
   return tables.record(rows);
 }
 
-Result<void> EntryApplication::run() {
-  parse();
+bool EntryApplication::has_changes() const {
+  return std::ranges::any_of(parsed_, [](const auto& entry) { return entry && entry->is_change; });
+}
+
+Result<void> EntryApplication::run(std::uint64_t& compared) {
   for (;;) {
-    const auto applied = apply_all();
+    const auto applied = apply_all(compared);
     if (applied || !skip(applied.error())) return applied;
   }
 }
@@ -66,30 +70,32 @@ bool EntryApplication::skip(const Error& error) {
   return true;
 }
 
-Result<void> EntryApplication::apply_all() {
+Result<void> EntryApplication::apply_all(std::uint64_t& compared) {
   current_ = {entries_.size(), 0};
   QUARRY_TRY_ASSIGN(Receipt receipt, repository_.receive_unsynced());
   QUARRY_TRY_ASSIGN(const ReplicaPosition before, tables_.position());
-  bool has_changes = false;
+  bool are_rows_recorded = repository_.state() == compared;
+  if (has_changes() && !are_rows_recorded) {
+    QUARRY_TRY_ASSIGN(const auto rows, tables_.changed_rows());
+    QUARRY_TRY(queue_changes(repository_, tables_, rows, max_entry_));
+    are_rows_recorded = true;
+  }
   for (std::size_t i = 0; i < entries_.size(); ++i) {
     const bool is_applied =
         before.created == position_.created && entries_[i].sequence <= before.sequence;
-    if (is_applied || !parsed_[i]) continue;
-    if (parsed_[i]->is_change && !has_changes) {
-      has_changes = true;
-      QUARRY_TRY(queue_changes(repository_, tables_, max_entry_));
-    }
-    QUARRY_TRY(apply(i, receipt));
+    if (!is_applied && parsed_[i]) QUARRY_TRY(apply(i, receipt));
   }
   current_ = {entries_.size(), 0};
-  if (has_changes) {
+  if (has_changes()) {
     // All rows that differ from their digests have been changed by the entries.
     QUARRY_TRY_ASSIGN(const auto rows, tables_.changed_rows());
     QUARRY_TRY(tables_.record(rows));
   }
   QUARRY_TRY(tables_.skip_received());
   QUARRY_TRY(tables_.set_position(position_));
-  return receipt.commit();
+  QUARRY_TRY(receipt.commit());
+  if (are_rows_recorded) compared = repository_.state();
+  return {};
 }
 
 Result<void> EntryApplication::apply(std::size_t index, Receipt& receipt) {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <optional>
 #include <set>
 #include <utility>
@@ -15,9 +16,9 @@
 
 namespace quarry::sync {
 
-/// Adds the rows that have changed on this host to the queue. Use inside a Receipt.
+/// Adds ROWS, which have changed on this host, to the queue. Use inside a Receipt.
 Result<void> queue_changes(repository::Repository& repository, repository::ReplicaTables& tables,
-                           std::size_t max_entry);
+                           const std::vector<repository::ChangedRow>& rows, std::size_t max_entry);
 
 class EntryApplication {
  public:
@@ -29,16 +30,21 @@ class EntryApplication {
         tables_(tables),
         max_entry_(max_entry),
         entries_(entries),
-        position_(position) {}
+        position_(position) {
+    parse();
+  }
 
-  Result<void> run();
+  /// Returns whether any entry has changes other than artifacts.
+  bool has_changes() const;
+  /// COMPARED is the Repository::state() in which no row differs from its digest. It is updated.
+  Result<void> run(std::uint64_t& compared);
 
  private:
   /// An item of an entry: the index of the entry, and the index in ParsedEntry::items.
   using Place = std::pair<std::size_t, std::size_t>;
 
   void parse();
-  Result<void> apply_all();
+  Result<void> apply_all(std::uint64_t& compared);
   Result<void> apply(std::size_t index, repository::Receipt& receipt);
   Result<void> apply(const EntryItem& item, repository::Receipt& receipt);
   Result<void> store(const repository::Arrival& arrival, repository::Receipt& receipt);

@@ -29,12 +29,12 @@ void append(const PublishedArtifacts& more, PublishedArtifacts& to) {
 }  // namespace
 
 Result<bool> Replication::prepare(const ReplicaPosition& position) {
+  QUARRY_TRY(repository::Arrivals(repository_).prepare());
   {
     QUARRY_TRY_ASSIGN(const auto snapshot, repository_.snapshot());
     QUARRY_TRY_ASSIGN(const bool exist, tables_.exist());
     if (exist) return false;
   }
-  QUARRY_TRY(repository::Arrivals(repository_).prepare());
   QUARRY_TRY_ASSIGN(Receipt receipt, repository_.receive());
   QUARRY_TRY_ASSIGN(const bool exist, tables_.exist());
   if (exist) return false;
@@ -53,19 +53,32 @@ Result<ReplicaPosition> Replication::position() {
   return tables_.position();
 }
 
+/// Commits RECEIPT. ARE_ROWS_RECORDED tells whether no row differs from its digest.
+Result<void> Replication::commit(Receipt& receipt, bool are_rows_recorded) {
+  QUARRY_TRY(receipt.commit());
+  if (are_rows_recorded) compared_ = repository_.state();
+  return {};
+}
+
 Result<void> Replication::find_changes() {
+  std::vector<repository::ChangedRow> rows;
+  std::uint64_t state = 0;
   {
     QUARRY_TRY_ASSIGN(const auto snapshot, repository_.snapshot());
-    if (repository_.state() == compared_) return {};
-    QUARRY_TRY_ASSIGN(const auto rows, tables_.changed_rows());
+    state = repository_.state();
+    if (state == compared_) return {};
+    QUARRY_TRY_ASSIGN(rows, tables_.changed_rows());
     if (rows.empty()) {
-      compared_ = repository_.state();
+      compared_ = state;
       return {};
     }
   }
   QUARRY_TRY_ASSIGN(Receipt receipt, repository_.receive());
-  QUARRY_TRY(queue_changes(repository_, tables_, max_entry_));
-  return receipt.commit();
+  if (repository_.state() != state) {
+    QUARRY_TRY_ASSIGN(rows, tables_.changed_rows());
+  }
+  QUARRY_TRY(queue_changes(repository_, tables_, rows, max_entry_));
+  return commit(receipt, true);
 }
 
 Result<std::vector<OutgoingEntry>> Replication::outgoing(std::size_t count) {
@@ -77,8 +90,9 @@ Result<std::vector<OutgoingEntry>> Replication::outgoing(std::size_t count) {
     return entries;
   }
   QUARRY_TRY_ASSIGN(Receipt receipt, repository_.receive_unsynced());
+  const bool are_rows_recorded = repository_.state() == compared_;
   QUARRY_TRY(tables_.record(rest));
-  QUARRY_TRY(receipt.commit());
+  QUARRY_TRY(commit(receipt, are_rows_recorded));
   return entries;
 }
 
@@ -110,19 +124,20 @@ Result<void> Replication::published(const std::vector<OutgoingEntry>& entries) {
       std::ranges::any_of(entries, [](const OutgoingEntry& entry) { return entry.out_id != 0; });
   QUARRY_TRY_ASSIGN(Receipt receipt,
                     has_changes ? repository_.receive() : repository_.receive_unsynced());
+  const bool are_rows_recorded = repository_.state() == compared_;
   for (const OutgoingEntry& entry : entries) {
     if (entry.out_id != 0) QUARRY_TRY(tables_.remove_queued(entry.out_id));
     if (entry.out_id == 0) QUARRY_TRY(tables_.record(entry.artifacts));
   }
-  return receipt.commit();
+  return commit(receipt, are_rows_recorded);
 }
 
 Result<void> Replication::apply(const std::vector<IncomingEntry>& entries,
                                 const ReplicaPosition& position) {
-  // A change that is found here is synced to the disk, unlike the commit of the application.
-  QUARRY_TRY(find_changes());
   EntryApplication application(repository_, tables_, max_entry_, entries, position);
-  return application.run();
+  // A change that is found here is synced to the disk, unlike the commit of the application.
+  if (application.has_changes()) QUARRY_TRY(find_changes());
+  return application.run(compared_);
 }
 
 Result<Replication::Contents> Replication::contents() {
