@@ -113,6 +113,8 @@ class ReplicaTables {
                                 const std::function<bool(const UnpublishedArtifact&)>& visit);
   /// Returns the number of artifacts of RECEIPT up to the artifact LAST.
   Result<std::int64_t> count(std::int64_t receipt, Rid last);
+  /// Returns the names of the stored deltas that wait for the phantom NAME.
+  Result<std::vector<std::string>> waiting_for(std::string_view name);
   /// Calls VISIT for the names of all artifacts in alphabetical order, except phantoms and artifacts
   /// that wait or are shunned.
   Result<void> visit_names(const std::function<void(std::string_view)>& visit);

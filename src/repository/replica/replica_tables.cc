@@ -427,6 +427,18 @@ Result<void> ReplicaTables::skip_received() {
   });
 }
 
+Result<std::vector<std::string>> ReplicaTables::waiting_for(std::string_view name) {
+  return guarded(repository_.internals(), [&](Database& database) {
+    std::vector<std::string> names;
+    Query query = database.query(
+        "SELECT (SELECT uuid FROM blob WHERE rid=d.rid) FROM delta AS d INDEXED BY delta_i1"
+        " WHERE srcid=(SELECT rid FROM blob WHERE uuid=?1 AND size<0)",
+        name);
+    while (query.step()) names.emplace_back(query.text(0));
+    return names;
+  });
+}
+
 Result<void> ReplicaTables::visit_names(const std::function<void(std::string_view)>& visit) {
   return guarded(repository_.internals(), [&](RepositoryState& state) {
     Query query = state.database.query(

@@ -1,5 +1,7 @@
 #include "entry_application.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 
 #include "entry_writer.h"
@@ -131,14 +133,24 @@ Result<void> EntryApplication::store(const Arrival& arrival, Receipt& receipt) {
   }
   const auto info = repository_.find(arrival.name);
   if (info && !info->is_phantom() && !repository_.is_waiting(info->rid)) return {};
-  return tables_.queue("want " + std::string(arrival.name.str()) + "\n");
+  return want(arrival.name.str());
+}
+
+Result<void> EntryApplication::replace(const ConfigRecord& record, Receipt& receipt) {
+  QUARRY_TRY(receipt.replace_config(record));
+  if (record.table != "shun") return {};
+  QUARRY_TRY_ASSIGN(const auto names, tables_.waiting_for(record.key));
+  for (const std::string& name : names) QUARRY_TRY(want(name));
+  return {};
+}
+
+Result<void> EntryApplication::want(std::string_view name) {
+  return tables_.queue(fmt::format("want {}\n", name));
 }
 
 Result<void> EntryApplication::apply(const EntryItem& item, Receipt& receipt) {
   if (const auto* arrival = std::get_if<Arrival>(&item)) return store(*arrival, receipt);
-  if (const auto* record = std::get_if<ConfigRecord>(&item)) {
-    return receipt.replace_config(*record);
-  }
+  if (const auto* record = std::get_if<ConfigRecord>(&item)) return replace(*record, receipt);
   if (const auto* file = std::get_if<UnversionedArrival>(&item)) {
     return receipt.replace_unversioned(*file);
   }

@@ -48,6 +48,8 @@ class EntryApplication {
   Result<void> apply(std::size_t index, repository::Receipt& receipt);
   Result<void> apply(const EntryItem& item, repository::Receipt& receipt);
   Result<void> store(const repository::Arrival& arrival, repository::Receipt& receipt);
+  Result<void> replace(const repository::ConfigRecord& record, repository::Receipt& receipt);
+  Result<void> want(std::string_view name);
   bool is_known(const artifact::HashName& name);
   bool skip(const Error& error);
 

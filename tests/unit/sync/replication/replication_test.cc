@@ -375,6 +375,23 @@ TEST_CASE("a delta on an artifact that was shunned before it arrived is sent who
                        sha3(lines(1, 50) + "more\n") + "'") == "1");
 }
 
+TEST_CASE("a delta that waits for an artifact is sent whole when the artifact is shunned") {
+  Group group(2);
+  const std::string first = lines(1, 50);
+  const std::string second = first + "second\n";
+  const std::string third = second + "third\n";
+  group[0].put(first);
+  group[0].put_delta(second, first);
+  group[0].put_delta(third, second);
+  group[0].publish();
+  group[1].sql("INSERT INTO shun(uuid,mtime) VALUES('" + sha3(first) + "',1)");
+  group[1].apply();
+  // Now the third artifact waits for the second one on this host.
+  group[0].sql("INSERT INTO shun(uuid,mtime) VALUES('" + sha3(second) + "',1)");
+  group.check_equal();
+  CHECK(group[1].replication().contents()->artifacts == 2);
+}
+
 TEST_CASE("a delta whose source is missing is published when the source has arrived") {
   Group group(2);
   group[0].put_delta(lines(1, 50) + "more\n", lines(1, 50));
