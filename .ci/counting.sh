@@ -68,17 +68,19 @@ end_to_end() {
 }
 
 # thread_sanitizer: runs the tests of multithreaded code under ThreadSanitizer. This covers the disk-assisted queue,
-# streams, and walks over all artifacts. Tests that kill processes are excluded, because ThreadSanitizer does not follow
-# a fork.
+# streams, walks over all artifacts, and replication. Tests that kill processes are excluded, because ThreadSanitizer
+# does not follow a fork.
 thread_sanitizer() {
   configure build-tsan . -Dwerror=true -Db_sanitize=thread -Db_lundef=false "${quick_build[@]}" -Dcpp_args=-g1 &&
     ninja -C build-tsan tests/unit/spool/test-spool tests/unit/spool/test-spool-stream \
-      tests/unit/repository/test-repository-walk &&
+      tests/unit/repository/test-repository-walk tests/unit/replica/test-replica &&
     TSAN_OPTIONS=halt_on_error=1 timeout 20m build-tsan/tests/unit/spool/test-spool \
       --test-case-exclude='*queue that is killed*' &&
     TSAN_OPTIONS=halt_on_error=1 timeout 10m build-tsan/tests/unit/spool/test-spool-stream \
       --test-case-exclude='*killed*,*million*,*process*' &&
-    TSAN_OPTIONS=halt_on_error=1 timeout 5m build-tsan/tests/unit/repository/test-repository-walk
+    TSAN_OPTIONS=halt_on_error=1 timeout 5m build-tsan/tests/unit/repository/test-repository-walk &&
+    TSAN_OPTIONS=halt_on_error=1 timeout 10m build-tsan/tests/unit/replica/test-replica \
+      --source-file='*node_test*,*socket_server_test*'
 }
 
 # fuzz SECONDS FILE: runs each fuzz target for SECONDS and counts it as one test. Writes the output to FILE.

@@ -176,6 +176,11 @@ Result<void> Applier::find_position() {
     rewinds = rewinds_;
   }
   const std::uint64_t start = check_position(old, range);
+  const bool is_same = old.created == range.created && start >= old.sequence;
+  if (!is_same) {
+    forget_waiting();
+    rewinds.clear();
+  }
   std::uint64_t sequence = start;
   for (const auto& [project, wanted] : rewinds) {
     sequence = std::min(sequence, std::max(wanted, range.first - 1));
@@ -191,7 +196,10 @@ Result<void> Applier::find_position() {
   if (position != old) reader_ = EntryReader(options_.max_entry);
   const std::lock_guard lock(mutex_);
   position_ = position;
-  if (old.created != range.created) skipped_.clear();
+  if (!is_same) {
+    skipped_.clear();
+    rewinds_.clear();
+  }
   done_ = old.created == range.created && start == old.sequence ? std::max(done_, start) : start;
   for (const auto& [project, wanted] : rewinds) {
     const auto at = rewinds_.find(project);
@@ -336,6 +344,21 @@ void Applier::retry_waiting() {
   }
 }
 
+/// The waiting entries have sequences that the stream now uses for other entries.
+void Applier::forget_waiting() {
+  for (const auto& [project, waiting] : std::exchange(waiting_, {})) {
+    if (const ReplicatedPtr one = repositories_->of_project(project)) end_waiting(*one);
+  }
+  waiting_bytes_ = 0;
+}
+
+void Applier::end_waiting(Replicated& one) {
+  repositories_->change(one, [](Facts& facts) {
+    facts.apply_error.clear();
+    facts.waiting = 0;
+  });
+}
+
 /// Returns whether PROJECT's repository no longer waits.
 bool Applier::retry(const std::string& project, Waiting& waiting) {
   const ReplicatedPtr one = repositories_->of_project(project);
@@ -351,10 +374,7 @@ bool Applier::retry(const std::string& project, Waiting& waiting) {
   }
   base::log(LogLevel::kNotice, "{}: changes of other hosts can be applied again",
             one->path.string());
-  repositories_->change(*one, [](Facts& facts) {
-    facts.apply_error.clear();
-    facts.waiting = 0;
-  });
+  end_waiting(*one);
   if (has_entries && !waiting.has_more) return true;
   const std::lock_guard lock(mutex_);
   rewinds_[project] = end;

@@ -92,6 +92,8 @@ class Applier final : public ReadPosition {
                      std::uint64_t sequence);
   void wait_with(const std::string& project, Replicated& one, std::vector<Entry>&& entries,
                  const Error& error);
+  void forget_waiting();
+  void end_waiting(Replicated& one);
   void retry_waiting();
   bool retry(const std::string& project, Waiting& waiting);
   void put_back_positions(const StreamRange& range);

@@ -193,26 +193,27 @@ void Publisher::serve(std::unique_lock<std::mutex>& lock, const ReplicatedPtr& o
   std::vector<Done> waiters = std::exchange(turn.waiters, {});
   if (is_idle) ++idle_running_;
   lock.unlock();
-  const Result<void> published = round(one, !waiters.empty());
+  const Result<void> published = round(one, waiters);
   answer(waiters, published);
   repositories_.keep_log_short(one);
   lock.lock();
   if (is_idle) --idle_running_;
-  finish(one, published.has_value());
+  // A file that appears again is examined then.
+  finish(one, published || published.error().code == ErrorCode::kNotFound);
   changed_.notify_all();
 }
 
 /// Ends the turn of ONE. mutex_ must be locked.
-void Publisher::finish(const ReplicatedPtr& one, bool is_published) {
+void Publisher::finish(const ReplicatedPtr& one, bool is_done) {
   const auto at = turns_.find(one);
   Turn& turn = at->second;
   turn.is_running = false;
-  turn.delay = is_published ? milliseconds(0)
-                            : std::clamp(turn.delay * 2, options_.min_delay, options_.max_delay);
+  turn.delay = is_done ? milliseconds(0)
+                       : std::clamp(turn.delay * 2, options_.min_delay, options_.max_delay);
   const Queue again = std::exchange(turn.again, Queue::kNone);
-  if (again == Queue::kUrgent || (again == Queue::kIdle && is_published)) {
+  if (again == Queue::kUrgent || (again == Queue::kIdle && is_done)) {
     put(one, turn, again);
-  } else if (is_published) {
+  } else if (is_done) {
     turns_.erase(at);
   } else {
     turn.retry = Clock::now() + turn.delay;
@@ -222,8 +223,9 @@ void Publisher::finish(const ReplicatedPtr& one, bool is_published) {
 
 // --- one turn ------------------------------------------------------------------------------------
 
-/// Publishes everything that ONE holds.
-Result<void> Publisher::round(const ReplicatedPtr& one, bool has_waiters) {
+/// Publishes everything that ONE holds. Answers WAITERS as soon as the stream has stored it. After an
+/// error, the caller has to answer them.
+Result<void> Publisher::round(const ReplicatedPtr& one, std::vector<Done>& waiters) {
   const auto before = file_state(one->path);
   if (!before) return fail(ErrorCode::kNotFound, "{} does not exist", one->path.string());
   const bool is_settled = is_settled_now(*before);
@@ -231,15 +233,18 @@ Result<void> Publisher::round(const ReplicatedPtr& one, bool has_waiters) {
   // Another process might hold the write lock for longer than OpenOptions::busy_timeout.
   const auto use = [&](const Repositories::Action& action) {
     Result<void> done = repositories_.use(one, action);
-    while (!done && done.error().code == ErrorCode::kBusy && has_waiters && Clock::now() < end) {
+    while (!done && done.error().code == ErrorCode::kBusy && !waiters.empty() &&
+           Clock::now() < end) {
       std::this_thread::sleep_for(milliseconds(10));
       done = repositories_.use(one, action);
     }
     return done;
   };
   std::vector<sync::OutgoingEntry> entries;
+  bool is_complete = false;
   const auto read = [&](sync::Replication& replication) -> Result<void> {
     QUARRY_TRY_ASSIGN(entries, replication.outgoing(kEntriesAtOnce));
+    is_complete = replication.is_complete();
     return {};
   };
   Result<void> result = use([&](sync::Replication& replication) -> Result<void> {
@@ -256,13 +261,16 @@ Result<void> Publisher::round(const ReplicatedPtr& one, bool has_waiters) {
       is_reported = true;
       break;
     }
+    // Another process might hold the write lock, which published() needs.
+    if (is_complete) answer(waiters, {});
     result = use([&](sync::Replication& replication) -> Result<void> {
       QUARRY_TRY(replication.published(entries));
       return read(replication);
     });
   }
   const bool is_news = note(one, result, is_settled ? before : std::nullopt);
-  if (is_news && !result && !is_reported && !repositories_.is_stopping()) {
+  if (is_news && !result && !is_reported && result.error().code != ErrorCode::kBusy &&
+      !repositories_.is_stopping()) {
     base::log(LogLevel::kWarning, "cannot publish: {}", result.error().message);
   }
   return result;

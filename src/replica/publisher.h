@@ -78,8 +78,8 @@ class Publisher {
   void take_due();
   ReplicatedPtr take();
   void serve(std::unique_lock<std::mutex>& lock, const ReplicatedPtr& one);
-  void finish(const ReplicatedPtr& one, bool is_published);
-  Result<void> round(const ReplicatedPtr& one, bool has_waiters);
+  void finish(const ReplicatedPtr& one, bool is_done);
+  Result<void> round(const ReplicatedPtr& one, std::vector<Done>& waiters);
   Result<void> send(const ReplicatedPtr& one, const std::vector<sync::OutgoingEntry>& entries);
   bool note(const ReplicatedPtr& one, const Result<void>& result,
             const std::optional<FileState>& before);

@@ -18,6 +18,8 @@ using base::LogLevel;
 
 // Time for the threads to end.
 constexpr unsigned kEndingSeconds = 2;
+constexpr std::chrono::milliseconds kBusyTime{1000};
+constexpr std::size_t kContentCache = std::size_t{1} << 20;  // for each open repository
 
 sigset_t awaited_signals() {
   sigset_t signals;
@@ -49,7 +51,11 @@ Result<void> run(const ReplicaOptions& options, base::Fd listener,
   const base::Fd signals(::signalfd(-1, &awaited, SFD_CLOEXEC));
   if (!signals) return fail_errno("signalfd");
   QUARRY_TRY_ASSIGN(const auto stream, Stream::open(options.stream));
-  Node node(options, *stream);
+  ReplicaOptions own = options;
+  // One thread applies the entries for all repositories, so it must not wait long for one of them.
+  own.open.busy_timeout = kBusyTime;
+  own.open.content_cache_size = kContentCache;
+  Node node(own, *stream);
   base::log(LogLevel::kNotice, "ready: host {} of the group {}", options.stream.host,
             options.stream.group);
   base::notify_service_manager("READY=1");

@@ -109,6 +109,7 @@ ReplicatedPtr Repositories::add(const Place& place) {
   if (saved == saved_.end()) {
     // Without a state file, the start cannot tell which files are new.
     one->facts_.is_new = was_listed_ || had_state_file_;
+    one->facts_.is_first = !one->facts_.is_new;
     return one;
   }
   one->facts_.project = saved->second.project;
@@ -282,7 +283,7 @@ Result<void> Repositories::open(const ReplicatedPtr& one) {
   std::unique_ptr<Repository>& opened = one->repository_;
   if (opened) {
     const bool was_replaced = opened->was_replaced();
-    if (!was_replaced && !opened->became_writable()) return {};
+    if (!was_replaced && !opened->became_writable() && owns_project(one)) return {};
     if (was_replaced) {
       opened->remove_leftovers();
       change(*one, [](Facts& facts) { facts.is_new = true; });
@@ -324,22 +325,32 @@ Result<void> Repositories::introduce(const ReplicatedPtr& one) {
   return {};
 }
 
-/// Makes ONE the repository of PROJECT on this host.
+bool Repositories::owns_project(const ReplicatedPtr& one) const {
+  const std::lock_guard lock(mutex_);
+  const auto owner = by_project_.find(one->facts_.project);
+  return owner != by_project_.end() && owner->second == one;
+}
+
+/// Makes ONE the repository of PROJECT on this host. Of several files, the first in alphabetical
+/// order wins at the first start, and later the one that is already replicated.
 Result<void> Repositories::claim(const ReplicatedPtr& one, const std::string& project) {
   const std::lock_guard lock(mutex_);
   std::string& current = one->facts_.project;
-  if (current != project) {
-    const auto old = by_project_.find(current);
-    if (old != by_project_.end() && old->second == one) by_project_.erase(old);
-    current.clear();
-  }
+  const auto old = by_project_.find(current);
+  if (current != project && old != by_project_.end() && old->second == one) by_project_.erase(old);
+  current = project;
   const auto [owner, is_new] = by_project_.try_emplace(project, one);
+  Replicated& other = *owner->second;
+  if (owner->second != one && one->facts_.is_first && other.facts_.is_first &&
+      one->path < other.path) {
+    owner->second = one;
+  }
   if (owner->second != one) {
+    current.clear();
     return fail(ErrorCode::kConflict,
                 "not replicated, because {} is a repository of the same project",
                 owner->second->path.string());
   }
-  current = project;
   return {};
 }
 

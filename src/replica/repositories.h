@@ -46,6 +46,7 @@ struct Facts {
   sync::ReplicaPosition position;     // valid if was_opened
   std::optional<FileState> examined;  // at the start of the last successful examination
   bool was_opened = false;            // by this process
+  bool is_first = false;              // found by the first start, which opens files in any order
   bool is_new = false;                // the file appeared, or was replaced, since the last start
   bool needs_sync = false;
   std::optional<base::UnixMillis> unpublished_since;
@@ -136,6 +137,7 @@ class Repositories {
   Result<void> open(const ReplicatedPtr& one);
   static void close(Replicated& one);
   Result<void> introduce(const ReplicatedPtr& one);
+  bool owns_project(const ReplicatedPtr& one) const;
   Result<void> claim(const ReplicatedPtr& one, const std::string& project);
   void close_one_too_many();
 

@@ -78,6 +78,8 @@ class Replication {
   /// Returns at most COUNT entries that are to be published next: first other changes, then
   /// artifacts. Empty if everything is published.
   Result<std::vector<OutgoingEntry>> outgoing(std::size_t count);
+  /// Returns whether the last call of outgoing() has returned everything that is to be published.
+  bool is_complete() const { return is_complete_; }
   /// Records that ENTRIES, in the order of outgoing(), are in the stream.
   Result<void> published(const std::vector<OutgoingEntry>& entries);
 
@@ -103,6 +105,7 @@ class Replication {
   repository::ReplicaTables tables_;
   std::size_t max_entry_;
   std::uint64_t compared_ = 0;  // Repository::state() in which no row differed from its digest
+  bool is_complete_ = false;
 };
 
 }  // namespace quarry::sync

@@ -101,6 +101,7 @@ Result<std::vector<OutgoingEntry>> Replication::read_outgoing(std::size_t count,
                                                               PublishedArtifacts& rest) {
   QUARRY_TRY_ASSIGN(const auto snapshot, repository_.snapshot());
   std::vector<OutgoingEntry> entries;
+  is_complete_ = false;
   QUARRY_TRY_ASSIGN(const auto changes, tables_.queued(count));
   for (const auto& change : changes) {
     entries.push_back({.content = fmt::format("change {}\n{}", change.nonce, change.content),
@@ -114,6 +115,7 @@ Result<std::vector<OutgoingEntry>> Replication::read_outgoing(std::size_t count,
     QUARRY_TRY(artifacts.add(receipt));
   }
   rest = artifacts.take_rest();
+  is_complete_ = receipts.size() < kReceipts && !artifacts.is_full();
   return entries;
 }
 

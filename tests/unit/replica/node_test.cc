@@ -278,6 +278,22 @@ TEST_CASE_FIXTURE(Group, "a caller waits for a commit that follows the publicati
   CHECK(fourth.get());
 }
 
+TEST_CASE_FIXTURE(Group, "a caller does not wait for a process that holds the write lock") {
+  start();
+  engine.hold(true);
+  one.put("first");
+  auto first = std::async(std::launch::async, [&] { return one.publish(); });
+  engine.wait_for_calls(1);
+  OtherProgram other(one.file());
+  other.run("BEGIN IMMEDIATE");
+  engine.hold(false);
+  CHECK(first.get());
+  CHECK(one.status("a")["is_published"] == false);  // not recorded yet
+  other.run("COMMIT");
+  CHECK(eventually([&] { return one.status("a")["is_published"] == true; }));
+  CHECK(engine.last() == 1);
+}
+
 TEST_CASE_FIXTURE(Group,
                   "messages about unknown projects are skipped until the repository arrives") {
   REQUIRE(repository::init(one.file("b"), {.project_name = "b", .user = "ann"}));
@@ -337,6 +353,21 @@ TEST_CASE_FIXTURE(Group, "a locked repository does not stop the others, and catc
     return other.run("SELECT value FROM config WHERE name='project-description'") == "new";
   }));
   CHECK(eventually([&] { return two.status()["failed"] == 0; }));
+}
+
+TEST_CASE_FIXTURE(Group, "entries that wait are forgotten when the stream is created again") {
+  start();
+  OtherProgram other(two.file());
+  other.run("BEGIN IMMEDIATE");
+  one.put_and_publish("lost");
+  CHECK(eventually([&] { return two.status()["failed"] == 1; }));
+  engine.create_again();
+  CHECK(eventually([&] { return two.status()["need_sync"] == 1 && one.is_connected(); }));
+  CHECK(two.status()["failed"] == 0);
+  other.run("COMMIT");
+  one.put_and_publish("later");
+  CHECK(eventually([&] { return two.has("later"); }));
+  CHECK_FALSE(two.has("lost"));
 }
 
 TEST_CASE_FIXTURE(Group, "two files of one project: only the first is replicated") {
