@@ -18,7 +18,7 @@ class Operation:
     begin: float
     end: float = 0.0
     is_acknowledged: bool = False
-    #: What every host must have if the operation was acknowledged, as (kind, name). See comparison.facts().
+    #: What every host must have if the operation was acknowledged, as (table, name). See support/replicas.py.
     facts: set[tuple[str, str]] = field(default_factory=set)
     #: The artifacts among the facts that did not exist before, with the time at which the client made them.
     made: dict[str, float] = field(default_factory=dict)

@@ -5,8 +5,9 @@ from pathlib import Path
 from . import repofile
 
 #: Rows that belong to a host, or that describe the file itself.
-LOCAL_SETTINGS = ("quarry-%", "baseurl:%", "cfgcnt", "server-code", "captcha-secret", "rebuilt", "last-sync%", "peer-%", "backoffice%",
-                  "cache%", "localauth", "content-schema", "aux-schema", "admin-log", "access-log", "project-code", "hash-policy")
+LOCAL_SETTINGS = ("quarry-%", "baseurl:%", "cfgcnt", "server-code", "captcha-secret", "rebuilt", "last-sync%", "peer-%",
+                  "backoffice%", "hook-%", "cache%", "localauth", "content-schema", "aux-schema", "admin-log", "access-log",
+                  "project-code", "hash-policy")
 TABLES = {
     "artifact": "SELECT uuid FROM blob WHERE size>=0",
     "user": "SELECT login, pw, cap, info, photo FROM user",
