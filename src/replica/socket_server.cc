@@ -86,9 +86,7 @@ void SocketServer::run(int fd, const std::function<bool()>& goes_on) {
   while (round(fd, goes_on)) {
   }
   deliver();
-  for (Client& one : clients_) {
-    if (one.waits()) answer(one, fail(ErrorCode::kBusy, "quarry-replica is stopping"));
-  }
+  // Clients that have not received an answer ask again. After a reload, the next process answers.
   clients_.clear();
 }
 

@@ -9,7 +9,7 @@ namespace {
 
 using base::LogLevel;
 
-// Time to connect after the start before a failure is logged.
+// Time to connect after the start before a failure is logged, and publications fail at once.
 constexpr std::chrono::seconds kStartTime{3};
 constexpr const char* kNoServer = "no server of the stream answers";
 
@@ -20,6 +20,11 @@ Result<void> StreamHealth::check() const {
   if (!state_.is_connected) return fail(ErrorCode::kBusy, state_.error);
   if (!stream_.is_connected()) return fail(ErrorCode::kBusy, kNoServer);
   return {};
+}
+
+bool StreamHealth::is_starting() const {
+  const std::lock_guard lock(mutex_);
+  return state_.range.created == 0 && std::chrono::steady_clock::now() < start_ + kStartTime;
 }
 
 void StreamHealth::failed(const Error& error) {

@@ -27,6 +27,8 @@ class StreamHealth {
 
   /// Fails with kBusy if nothing can be published now. Does not wait.
   Result<void> check() const;
+  /// Returns whether the process has just started and the connection is not established yet.
+  bool is_starting() const;
   /// Records that a call of the stream has failed with ERROR.
   void failed(const Error& error);
   /// Asks the stream for its range.

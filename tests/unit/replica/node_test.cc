@@ -426,9 +426,7 @@ TEST_CASE_FIXTURE(Group, "at the end, callers get an error") {
   auto waiting = std::async(std::launch::async, [&] { return one.publish(); });
   engine.wait_for_calls(1);
   one.stop_serving();
-  const auto published = waiting.get();
-  REQUIRE_FALSE(published);
-  CHECK(published.error().message == "quarry-replica is stopping");
+  CHECK_FALSE(waiting.get());
   engine.hold(false);
 }
 
