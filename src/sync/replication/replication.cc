@@ -89,11 +89,14 @@ Result<std::vector<OutgoingEntry>> Replication::outgoing(std::size_t count) {
     append(rest, entries.back().artifacts);
     return entries;
   }
-  QUARRY_TRY_ASSIGN(Receipt receipt, repository_.receive_unsynced());
-  const bool are_rows_recorded = repository_.state() == compared_;
-  QUARRY_TRY(tables_.record(rest));
-  QUARRY_TRY(commit(receipt, are_rows_recorded));
-  return entries;
+  {
+    QUARRY_TRY_ASSIGN(Receipt receipt, repository_.receive_unsynced());
+    const bool are_rows_recorded = repository_.state() == compared_;
+    QUARRY_TRY(tables_.record(rest));
+    QUARRY_TRY(commit(receipt, are_rows_recorded));
+  }
+  // All receipts that were read might contain only artifacts that wait. Others can follow them.
+  return entries.empty() ? outgoing(count) : std::move(entries);
 }
 
 /// Reads what outgoing() returns. REST is what has to be recorded in addition.

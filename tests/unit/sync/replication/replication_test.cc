@@ -375,6 +375,15 @@ TEST_CASE("a delta on an artifact that was shunned before it arrived is sent who
                        sha3(lines(1, 50) + "more\n") + "'") == "1");
 }
 
+TEST_CASE("many receipts whose artifacts must wait do not end the list of entries") {
+  Group group(1);
+  for (int i = 0; i < 120; ++i) {
+    group[0].put_delta(lines(1, 50) + std::to_string(i), lines(1, 50));
+  }
+  group[0].put("one");
+  CHECK(group[0].replication().outgoing(1)->size() == 1);
+}
+
 TEST_CASE("a delta that waits for an artifact is sent whole when the artifact is shunned") {
   Group group(2);
   const std::string first = lines(1, 50);
