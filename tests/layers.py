@@ -54,7 +54,7 @@ ROOMS: dict[str, dict[str, set[str]]] = {
         "derived": {"store", "markup", "tickets", "derived/ancestry", "derived/common", "derived/checkins", "derived/tags",
                     "derived/documents", "derived/timeline"},
         "": {"store", "tickets", "derived", "derived/common"},
-        "history": {"", "derived/ancestry"},
+        "history": {"", "store", "derived/ancestry"},
         "receipt": {"", "store", "history"},
         "config": {"", "store", "receipt"},
         "alerts": {"", "store"},

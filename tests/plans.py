@@ -70,7 +70,6 @@ WALKS = {
     "FROM fx_quarry_replica_private AS p": "what is private",
     "FROM fx_quarry_replica_late AS l": "artifacts that wait or are shunned",
     "DELETE FROM fx_quarry_replica_sent": "a hundred rows",
-    "DELETE FROM fx_quarry_replica_received": "a hundred rows",
     "FROM fx_quarry_replica_out": "changes that are not yet published",
     "FROM pending_alert": "pending notifications, at most a day's events",
     "FROM subscriber LEFT JOIN user": "everybody who gets mail",

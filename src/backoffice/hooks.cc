@@ -47,6 +47,7 @@ std::vector<std::string> commands_in(const std::string& text) {
 struct DueHooks {
   std::vector<std::string> commands;  // can be empty
   std::int64_t last = 0;              // last receipt that INPUT includes
+  bool has_own = false;               // not all receipts came from other hosts
   std::string input;
 };
 
@@ -64,6 +65,7 @@ Result<DueHooks> due_hooks(repository::Repository& repository) {
   if (notified >= due.last) return due;
   due.commands = commands_in(*text);
   if (due.commands.empty()) return due;
+  QUARRY_TRY_ASSIGN(due.has_own, list.has_own(notified, due.last));
   QUARRY_TRY_ASSIGN(const std::int64_t after, list.first_to_report(notified));
   QUARRY_TRY_ASSIGN(due.input, list.lines(after, due.last, event::kMaxInput - 4));
   return due;
@@ -92,6 +94,7 @@ Result<std::size_t> request_hooks(repository::Repository& repository,
     events = EventBatch(repository, options);
   }
   for (std::size_t i = 0; i < due.commands.size(); ++i) {
+    if (!due.has_own) break;
     events.add(
         fmt::format("hook/{}/{}", due.last, i),
         event::Hook{.command = due.commands[i], .repository = options.path, .input = due.input});

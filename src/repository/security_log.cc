@@ -1,6 +1,7 @@
 #include "quarry/repository/security_log.h"
 
 #include <algorithm>
+#include <optional>
 #include <string_view>
 #include <utility>
 
@@ -123,6 +124,26 @@ void read_users(Database& database, SecurityNews& news) {
   }
 }
 
+/// What is compared of a user.
+struct ComparedUser {
+  std::string capabilities;
+  std::string trace;
+  friend bool operator==(const ComparedUser&, const ComparedUser&) = default;
+};
+
+std::optional<ComparedUser> current_user(Database& database, std::string_view login) {
+  Query user =
+      database.query("SELECT coalesce(cap,''), coalesce(pw,'') FROM user WHERE login=?1", login);
+  if (!user.step()) return std::nullopt;
+  return ComparedUser{std::string(user.text(0)), trace_of(login, user.text(1))};
+}
+
+std::optional<ComparedUser> saved_user(Database& database, std::string_view login) {
+  Query user = database.query("SELECT cap, trace FROM fx_quarry_users WHERE login=?1", login);
+  if (!user.step()) return std::nullopt;
+  return ComparedUser{std::string(user.text(0)), std::string(user.text(1))};
+}
+
 }  // namespace
 
 bool SecurityLog::knows_users() {
@@ -158,6 +179,22 @@ Result<SecurityNews> SecurityLog::after(const SecurityMark& mark, std::size_t li
     if (has_users(state.database)) read_users(state.database, news);
     news.is_at_end = news.mark == last;
     return news;
+  });
+}
+
+Result<bool> SecurityLog::has_changed(std::string_view login) {
+  return guarded(repository_.internals(), [&](Database& database) {
+    return !has_users(database) || current_user(database, login) != saved_user(database, login);
+  });
+}
+
+Result<void> SecurityLog::note_user(std::string_view login) {
+  return guarded(repository_.internals(), [&](Database& database) {
+    database.execute("DELETE FROM fx_quarry_users WHERE login=?1", login);
+    const auto user = current_user(database, login);
+    if (!user) return;
+    database.execute("INSERT INTO fx_quarry_users VALUES(?1,?2,?3)", login, user->capabilities,
+                     user->trace);
   });
 }
 

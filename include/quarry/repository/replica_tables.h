@@ -4,7 +4,8 @@
 //                               the last receipt (rcvid) that was published
 //   fx_quarry_replica_sent      for recent receipts: the last published artifact (rid), and the number
 //                               of the receipt's artifacts up to it
-//   fx_quarry_replica_received  recent receipts that came from the stream
+//   fx_quarry_replica_received  all receipts that came from the stream. Rows are never deleted, because
+//                               events, hooks and mail can be about artifacts that arrived long ago
 //   fx_quarry_replica_late      artifacts that could not be published with their receipt, because
 //                               they waited (Repository::is_waiting) or were shunned
 //   fx_quarry_replica_private   artifacts that all hosts hold as private artifacts

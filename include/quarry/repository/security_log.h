@@ -13,6 +13,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "quarry/base/result.h"
@@ -77,8 +78,16 @@ class SecurityLog {
   /// Returns the events after MARK, from at most LIMIT row ids of each log, and the changes of all
   /// users. A changed password is reported without its value.
   Result<SecurityNews> after(const SecurityMark& mark, std::size_t limit);
-  /// Saves the current users for later comparison. Use inside a Receipt.
+  /// Returns whether after() reports a change of the user LOGIN. Also true if note_users() has never
+  /// been called.
+  Result<bool> has_changed(std::string_view login);
+
+  // Use these functions inside a Receipt.
+
+  /// Saves the current users for later comparison.
   Result<void> note_users();
+  /// Saves the user LOGIN, so that its changes are not reported.
+  Result<void> note_user(std::string_view login);
 
  private:
   Repository& repository_;

@@ -5,6 +5,7 @@
 #include <tuple>
 
 #include "repository_state.h"
+#include "store/stream_origin.h"
 #include "timeline_rows.h"
 
 namespace quarry::repository {
@@ -26,7 +27,7 @@ struct ReceivedRow {
 enum class Readiness {
   kReady,
   kNotYet,  // the artifact is incomplete or private
-  kNever    // the artifact is shunned, or the row is not an artifact
+  kNever    // the artifact is shunned or from another host, or the row is not an artifact
 };
 
 /// Returns whether the check-in RID is waiting for its baseline.
@@ -56,7 +57,10 @@ bool is_after(const ArrivalMark& position, const ArrivalMark& mark) {
 }
 
 Readiness readiness_of(Repository::State& state, const ReceivedRow& row) {
-  if (!HashName::parse(row.hash) || is_shunned(state.database, row.hash)) return Readiness::kNever;
+  if (!HashName::parse(row.hash) || is_shunned(state.database, row.hash) ||
+      is_from_stream(state.database, row.rid)) {
+    return Readiness::kNever;
+  }
   const bool lacks_something =
       row.size < 0 || state.waiting_ones().contains(row.rid) || is_orphan(state.database, row.rid);
   if (lacks_something || state.privacy.is_private(row.rid)) return Readiness::kNotYet;

@@ -9,6 +9,7 @@
 
 #include "quarry/artifact/structural.h"
 #include "repository_state.h"
+#include "store/stream_origin.h"
 
 namespace quarry::repository {
 namespace {
@@ -138,6 +139,20 @@ Result<std::int64_t> ReceivedList::last_receipt() {
   });
 }
 
+Result<bool> ReceivedList::has_own(std::int64_t after, std::int64_t up_to) {
+  return guarded(repository_.internals(), [&](Database& database) {
+    if (!database.has_table("fx_quarry_replica_received")) return true;
+    for (std::int64_t receipt = up_to; receipt > after; --receipt) {
+      const bool is_own = database.has_row(
+          "SELECT 1 FROM rcvfrom WHERE rcvid=?1"
+          " AND NOT EXISTS(SELECT 1 FROM fx_quarry_replica_received WHERE rcvid=?1)",
+          receipt);
+      if (is_own) return true;
+    }
+    return false;
+  });
+}
+
 Result<std::int64_t> ReceivedList::first_to_report(std::int64_t after) {
   return guarded(repository_.internals(), [&](auto& r) -> Result<std::int64_t> {
     QUARRY_TRY_ASSIGN(const std::int64_t last, last_receipt());
@@ -164,6 +179,7 @@ Result<std::string> ReceivedList::lines(std::int64_t after, std::int64_t up_to,
         after, up_to);
     while (query.step()) {
       const ArrivedBlob row{query.integer(0), query.text(1)};
+      if (is_from_stream(r.database, row.rid)) continue;
       const std::string line = fmt::format("{} {}\n", row.hash, describe(repository_, row));
       if (lines.size() + line.size() > max_bytes) return lines + "...\n";
       lines += line;

@@ -153,10 +153,6 @@ void trim(Database& database) {
       "DELETE FROM fx_quarry_replica_sent WHERE rcvid<="
       "(SELECT receipt FROM fx_quarry_replica WHERE id=1)-?1",
       kRecentReceipts);
-  database.execute(
-      "DELETE FROM fx_quarry_replica_received WHERE rcvid<="
-      "(SELECT receipt FROM fx_quarry_replica WHERE id=1)-?1",
-      kRecentReceipts);
 }
 
 /// Reads artifacts as they are published.

@@ -6,6 +6,7 @@
 
 #include "entry_writer.h"
 #include "quarry/base/log.h"
+#include "quarry/repository/security_log.h"
 
 namespace quarry::sync {
 
@@ -148,15 +149,29 @@ Result<void> EntryApplication::want(std::string_view name) {
   return tables_.queue(fmt::format("want {}\n", name));
 }
 
+/// Calls CHANGE, which changes the row KEY of TABLE. The host on which a user was changed reports the
+/// change. This host reports only its own changes that are not yet reported.
+Result<void> EntryApplication::change_row(std::string_view table, std::string_view key,
+                                          const std::function<Result<void>()>& change) {
+  if (table != "user") return change();
+  repository::SecurityLog log(repository_);
+  QUARRY_TRY_ASSIGN(const bool has_changed, log.has_changed(key));
+  QUARRY_TRY(change());
+  return has_changed ? Result<void>() : log.note_user(key);
+}
+
 Result<void> EntryApplication::apply(const EntryItem& item, Receipt& receipt) {
   if (const auto* arrival = std::get_if<Arrival>(&item)) return store(*arrival, receipt);
-  if (const auto* record = std::get_if<ConfigRecord>(&item)) return replace(*record, receipt);
+  if (const auto* record = std::get_if<ConfigRecord>(&item)) {
+    return change_row(record->table, record->key, [&] { return replace(*record, receipt); });
+  }
   if (const auto* file = std::get_if<UnversionedArrival>(&item)) {
     return receipt.replace_unversioned(*file);
   }
   if (const auto* removed = std::get_if<RemovedRow>(&item)) {
     if (removed->table == "unversioned") return receipt.remove_unversioned(removed->key);
-    QUARRY_TRY(receipt.remove_config(removed->table, removed->key));
+    QUARRY_TRY(change_row(removed->table, removed->key,
+                          [&] { return receipt.remove_config(removed->table, removed->key); }));
     // A host that has ignored the artifact while it was shunned does not hold it.
     return removed->table == "shun" ? tables_.publish_again(removed->key) : Result<void>();
   }

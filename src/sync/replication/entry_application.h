@@ -3,8 +3,10 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <set>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -50,6 +52,8 @@ class EntryApplication {
   Result<void> store(const repository::Arrival& arrival, repository::Receipt& receipt);
   Result<void> replace(const repository::ConfigRecord& record, repository::Receipt& receipt);
   Result<void> want(std::string_view name);
+  Result<void> change_row(std::string_view table, std::string_view key,
+                          const std::function<Result<void>()>& change);
   bool is_known(const artifact::HashName& name);
   bool skip(const Error& error);
 

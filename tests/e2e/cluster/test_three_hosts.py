@@ -1,5 +1,6 @@
 """Three hosts that replicate a repository: what travels, and what clients are told while the servers of the stream are away."""
 
+import json
 import signal
 import subprocess
 import sys
@@ -11,10 +12,12 @@ from pathlib import Path
 import pytest
 
 import proof
-from support import cluster, places, repofile
+from support import cluster, documents, mail, places, repofile
 from support.cluster import Cluster, Host
+from support.courier import running
 from support.fossil import Checkout, Fossil, clone_and_open
 from support.process import wait_until
+from support.program import quarry_as_user
 
 pytestmark = pytest.mark.skipif(bool(cluster.obstacle()), reason=cluster.obstacle())
 
@@ -113,6 +116,37 @@ def test_everything_else_travels_too(start_hosts, fossil, tmp_path):
         assert repofile.query(host.repository, "SELECT name FROM unversioned WHERE hash IS NOT NULL") == [("kept",)]
         # The password that was set on another host.
         fossil.clone(host.url_for("guest", "word"), tmp_path / f"{host.name}.fossil")
+
+
+def test_only_the_host_that_received_a_push_sends_its_events_and_mail(start_hosts, fresh, fossil, tmp_path):
+    mail.set_up(fresh, fossil, tmp_path / "mail")
+    repofile.execute(fresh, "DELETE FROM config WHERE name='backoffice-disable'")
+    mail.subscribe(fresh, "ann@example.net", "cf", "boss")
+    hosts = start_hosts()
+    with ExitStack() as stack:
+        paths = [tmp_path / f"events{host.number}" for host in hosts.hosts]
+        # A courier ignores repeated events, so each host has its own.
+        couriers = [stack.enter_context(running(tmp_path / f"courier{host.number}", {"all": {"type": "file", "path": path}}))
+                    for host, path in zip(hosts.hosts, paths)]
+
+        def run_backoffice() -> None:
+            for host, courier in zip(hosts.hosts, couriers):
+                done = quarry_as_user("backoffice", "--nolease", "--courier", courier.socket, host.repository)
+                assert done.returncode == 0, done.stderr
+                courier.wait_until_delivered("all")
+
+        run_backoffice()
+        checkout = opened(fossil, hosts.host(2), tmp_path / "client")
+        checkout.commit_file("one", "1", "first")
+        mail.store(checkout.repository, documents.post("2026-03-04T05:06:07.000", "Hello", "A thread"))
+        succeeds(fossil, checkout, hosts.host(2))
+        hosts.wait_until_equal()
+        run_backoffice()
+    events = [[json.loads(line)["type"] for line in path.read_text().splitlines()] if path.exists() else [] for path in paths]
+    assert events[0] == events[2] == []
+    # The client sends the push in several requests.
+    assert sorted(each for each in events[1] if each != "push") == ["artifact.check-in", "artifact.forum"]
+    assert len(mail.read(tmp_path / "mail")) == 2
 
 
 def test_a_push_fails_without_a_quorum_and_travels_later(start_hosts, fossil, tmp_path):

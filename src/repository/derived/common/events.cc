@@ -7,6 +7,8 @@
 
 #include <algorithm>
 
+#include "store/stream_origin.h"
+
 namespace quarry::repository {
 
 using artifact::Structural;
@@ -22,7 +24,7 @@ constexpr std::size_t kMoreInLinks = 6;
 
 void Events::note_for_alerts(char type, Rid rid) {
   if (!has_alerts_) has_alerts_ = work_.database.has_table("pending_alert");
-  if (work_.is_quiet || !*has_alerts_) return;
+  if (work_.is_quiet || !*has_alerts_ || is_from_stream(work_.database, rid)) return;
   work_.database.execute("INSERT OR IGNORE INTO pending_alert(eventid) VALUES(?1)",
                          fmt::format("{}{}", type, rid));
 }

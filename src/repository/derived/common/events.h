@@ -43,7 +43,8 @@ class Events {
   /// Marks the new event of RID if its time might have to be adjusted to the time of a child. RID
   /// must not be a check-in.
   void note_compared_times(Rid rid);
-  /// Adds a new event to pending_alert if email alerts are set up. TYPE is event.type.
+  /// Adds a new event to pending_alert if email alerts are set up and this host has received the
+  /// artifact from a client. TYPE is event.type.
   void note_for_alerts(char type, Rid rid);
   /// Marks the document RID for the next update of fossil's search index. TYPE is fossil's letter
   /// for the kind of document. NAME is its title, if it has one.

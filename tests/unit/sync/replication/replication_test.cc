@@ -7,12 +7,16 @@
 
 #include <algorithm>
 #include <array>
+#include <map>
 #include <memory>
 #include <random>
 #include <ranges>
 
 #include "quarry/artifact/delta.h"
 #include "quarry/artifact/digest.h"
+#include "quarry/repository/arrivals.h"
+#include "quarry/repository/received_list.h"
+#include "quarry/repository/security_log.h"
 #include "quarry/repository/users.h"
 #include "quarry/repository/whole_file.h"
 #include "work.h"
@@ -22,7 +26,10 @@ using namespace quarry::sync;
 using quarry::artifact::HashName;
 using quarry::base::ErrorCode;
 using quarry::repository::Arrival;
+using quarry::repository::ArrivalMark;
+using quarry::repository::Arrivals;
 using quarry::repository::Receipt;
+using quarry::repository::SecurityLog;
 
 namespace {
 
@@ -133,6 +140,70 @@ class Host : public World {
     });
   }
 
+  /// Makes reports() return what arrives from now on, and fossil's table of pending mail exist.
+  void begin_reports() {
+    sql("CREATE TABLE pending_alert(eventid TEXT PRIMARY KEY, sentSep BOOLEAN DEFAULT false,"
+        " sentDigest BOOLEAN DEFAULT false, sentMod BOOLEAN DEFAULT false) WITHOUT ROWID");
+    const auto snapshot = repository().snapshot();
+    REQUIRE(snapshot.has_value());
+    reported_ = *Arrivals(repository()).end();
+  }
+  /// Returns for each artifact what has reported it since the last call: e (an event), h (a hook), m
+  /// (mail).
+  std::map<std::string, std::string> reports() {
+    std::map<std::string, std::string> reports;
+    const auto add = [&](const auto& received) {
+      for (const auto& each : received) {
+        for (const auto& artifact : each.artifacts)
+          reports[std::string(artifact.name.str())] += 'e';
+      }
+    };
+    receive([&](Receipt&) {
+      Arrivals arrivals(repository());
+      quarry::repository::ReceivedList list(repository());
+      const auto last = list.last_receipt();
+      REQUIRE(last.has_value());
+      const auto text = list.lines(reported_.receipt, *last, 1 << 20);
+      REQUIRE(text.has_value());
+      CHECK(list.has_own(reported_.receipt, *last) == !text->empty());
+      for (const auto line : std::views::split(*text, '\n')) {
+        const std::string words(line.begin(), line.end());
+        if (!words.empty()) reports[words.substr(0, words.find(' '))] += 'h';
+      }
+      const auto batch = arrivals.after(reported_, 10000);
+      REQUIRE(batch.has_value());
+      REQUIRE(arrivals.defer(*batch).has_value());
+      add(batch->received);
+      reported_ = batch->mark;
+      const auto ready = arrivals.ready(reported_, 10000);
+      REQUIRE(ready.has_value());
+      REQUIRE(arrivals.forget(*ready).has_value());
+      add(ready->received);
+    });
+    for (const std::string& name :
+         values("SELECT uuid FROM pending_alert JOIN blob ON rid=substr(eventid,2)")) {
+      reports[name.substr(0, name.find('|'))] += 'm';
+    }
+    sql("DELETE FROM pending_alert");
+    return reports;
+  }
+  /// Returns "LOGIN CAPABILITIES" for the changes of users since the last call.
+  std::vector<std::string> changes_of_users() {
+    std::vector<std::string> changes;
+    receive([&](Receipt&) {
+      SecurityLog log(repository());
+      if (log.knows_users()) {
+        const auto news = log.after({}, 100);
+        REQUIRE(news.has_value());
+        for (const auto& user : news->users) {
+          changes.push_back(fmt::format("{} {}", user.login, user.capabilities));
+        }
+      }
+      REQUIRE(log.note_users().has_value());
+    });
+    return changes;
+  }
+
   /// Returns everything that is replicated.
   std::vector<std::string> state() {
     std::vector<std::string> rows;
@@ -164,6 +235,7 @@ class Host : public World {
   Replication replication_;
   std::size_t read_ = 0;
   bool repeats_ = false;
+  ArrivalMark reported_;
 };
 
 struct Group {
@@ -501,6 +573,49 @@ TEST_CASE("a restored backup gets its own artifacts back from the stream") {
   REQUIRE(group[0].replication().apply(entries, {.created = 1, .sequence = 1}).has_value());
   group.check_equal();
   CHECK(group[0].value("SELECT count(*) FROM blob") == "2");
+}
+
+TEST_CASE("only the host that has received an artifact from a client reports it") {
+  Group group(3);
+  for (const auto& host : group.hosts) host->begin_reports();
+  const std::string ticket = ticket_change(1, 1);
+  group[0].put(ticket);
+  group[0].put("secret", true);
+  // This artifact waits for content that another host receives.
+  group[1].put_delta(ticket_change(1, 2), ticket);
+  group.settle();
+  using Reports = std::map<std::string, std::string>;
+  CHECK(group[0].reports() == Reports{{sha3(ticket), "hem"}, {sha3("secret"), "h"}});
+  CHECK(group[1].reports() == Reports{{sha3(ticket_change(1, 2)), "hem"}});
+  CHECK(group[2].reports().empty());
+  // Long afterwards, another host makes the artifact public.
+  for (int number = 0; number < 150; ++number) group[1].put(lines(number, 1));
+  group.settle();
+  group[2].make_public("secret");
+  group.settle();
+  CHECK(group[0].reports() == Reports{{sha3("secret"), "e"}});
+  CHECK(group[1].reports().size() == 150);
+  CHECK(group[2].reports().empty());
+}
+
+TEST_CASE("a changed user is reported by the host on which it was changed") {
+  Group group(2);
+  group.settle();
+  for (const auto& host : group.hosts) CHECK(host->changes_of_users().empty());
+  group[0].sql(
+      "UPDATE user SET cap='hgio' WHERE login='g'; DELETE FROM user WHERE login='v';"
+      "INSERT INTO user(login,cap) VALUES('new','h')");
+  group[1].sql("UPDATE user SET cap='oh' WHERE login='o'");
+  group.settle();
+  CHECK(group[0].changes_of_users() == std::vector<std::string>{"g hgio", "new h", "v "});
+  CHECK(group[1].changes_of_users() == std::vector<std::string>{"o oh"});
+  // Both hosts have changed the same user, and only one of them has reported it.
+  group[0].sql("UPDATE user SET cap='first' WHERE login='g'");
+  group[1].sql("UPDATE user SET cap='second' WHERE login='g'");
+  CHECK(group[0].changes_of_users() == std::vector<std::string>{"g first"});
+  group.settle();
+  CHECK(group[0].changes_of_users().empty());
+  CHECK(group[1].changes_of_users() == std::vector<std::string>{"g second"});
 }
 
 TEST_CASE("rows are compared only after another process has written") {
