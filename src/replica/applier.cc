@@ -131,8 +131,7 @@ bool Applier::go_on_reading() {
   if (!ready || !message) {
     const Error& error = ready ? message.error() : ready.error();
     if (health_.check() && !std::exchange(is_failure_logged_, true)) {
-      base::log(LogLevel::kWarning, "cannot read the stream: {}; trying again until it works",
-                error.message);
+      base::log(LogLevel::kWarning, "cannot read the stream: {}; retrying", error.message);
     }
     return false;
   }
@@ -187,7 +186,7 @@ Result<void> Applier::find_position() {
     const ReplicatedPtr one = repositories_->of_project(project);
     if (wanted + 1 >= range.first || !one) continue;
     base::log(LogLevel::kWarning,
-              "{}: the stream no longer has the messages {} to {}; the repository needs a sync",
+              "{}: the stream no longer has the messages {} to {}; the repository needs a copy",
               one->path.string(), wanted + 1, range.first - 1);
     repositories_->change(*one, [](Facts& facts) { facts.needs_sync = true; });
   }
@@ -230,7 +229,7 @@ std::uint64_t Applier::check_position(const sync::ReplicaPosition& position,
     sequence = range.first - 1;
   }
   if (!problem.empty()) {
-    base::log(LogLevel::kError, "{}; the repositories of this host need a sync", problem);
+    base::log(LogLevel::kError, "{}; the repositories of this host need copies", problem);
     repositories_->need_sync();
   }
   return sequence;
@@ -249,7 +248,7 @@ void Applier::put_back_positions(const StreamRange& range) {
       return {};
     });
     if (!done)
-      base::log(LogLevel::kError, "cannot put back the position: {}", done.error().message);
+      base::log(LogLevel::kError, "cannot move the position back: {}", done.error().message);
   }
 }
 
@@ -314,7 +313,7 @@ Result<void> Applier::apply(const ReplicatedPtr& one, const std::vector<Entry>& 
 void Applier::wait_with(const std::string& project, Replicated& one, std::vector<Entry>&& entries,
                         const Error& error) {
   if (!is_stopping()) {
-    base::log(LogLevel::kWarning, "cannot apply changes of other hosts: {}; trying again",
+    base::log(LogLevel::kWarning, "cannot apply changes of other hosts: {}; retrying",
               error.message);
   }
   repositories_->change(one, [&](Facts& facts) {

@@ -95,7 +95,7 @@ Result<std::optional<Entry>> EntryReader::add(StreamMessage&& message) {
   entry.latest = message.stored;
   if (entry.count != header->parts) {
     discard(partial);
-    return fail(ErrorCode::kInvalid, "message {} of the stream has another number of parts",
+    return fail(ErrorCode::kInvalid, "message {} of the stream has a wrong number of parts",
                 message.sequence);
   }
   if (!entry.parts.contains(header->part)) {
@@ -114,11 +114,10 @@ Result<std::optional<Entry>> EntryReader::add(StreamMessage&& message) {
       if (other != partial &&
           (idle == partials_.end() || other->second.latest < idle->second.latest))
         idle = other;
-    base::log(
-        base::LogLevel::kWarning,
-        "the incomplete entry that begins with message {} of the stream is discarded, because "
-        "incomplete entries have more than {} bytes",
-        idle->second.first, max_content_);
+    base::log(base::LogLevel::kWarning,
+              "discarded the incomplete entry that begins with message {} of the stream, because "
+              "incomplete entries exceed {} bytes",
+              idle->second.first, max_content_);
     discard(idle);
   }
   if (entry.parts.size() < entry.count) return std::nullopt;

@@ -180,7 +180,7 @@ namespace {
 /// Finds the repository in WORDS: a pool and a name. A name does not contain spaces.
 Result<ReplicatedPtr> named(Repositories& repositories, std::string_view words) {
   const std::size_t end = words.rfind(' ');
-  if (end == std::string_view::npos) return fail(ErrorCode::kInvalid, "not a pool and a name");
+  if (end == std::string_view::npos) return fail(ErrorCode::kInvalid, "expected a pool and a name");
   return repositories.find(words.substr(0, end), words.substr(end + 1));
 }
 

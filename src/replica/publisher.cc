@@ -281,7 +281,8 @@ Result<void> Publisher::send(const ReplicatedPtr& one,
   QUARRY_TRY(health_.check());
   {
     const std::lock_guard lock(mutex_);
-    if (is_held_) return fail(ErrorCode::kBusy, "the changes of other hosts are applied first");
+    if (is_held_)
+      return fail(ErrorCode::kBusy, "waiting until the changes of other hosts are applied");
   }
   const std::string project = repositories_.facts(*one).project;
   std::vector<NewStreamMessage> messages;

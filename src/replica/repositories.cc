@@ -170,7 +170,7 @@ Result<ReplicatedPtr> Repositories::find(std::string_view pool, std::string_view
     return add({found->name, "", {}, path});
   }
   const auto parsed = repository::RepositoryName::parse(name);
-  if (!parsed) return fail(ErrorCode::kInvalid, "not the name of a repository");
+  if (!parsed) return fail(ErrorCode::kInvalid, "invalid name of a repository");
   path /= parsed->file();
   {
     const std::lock_guard lock(mutex_);

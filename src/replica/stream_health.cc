@@ -33,8 +33,7 @@ void StreamHealth::failed(const Error& error) {
   state_.error = error.message;
   if (is_failure_logged_ || std::chrono::steady_clock::now() < start_ + kStartTime) return;
   is_failure_logged_ = true;
-  base::log(LogLevel::kWarning, "cannot use the stream: {}; trying again until it works",
-            error.message);
+  base::log(LogLevel::kWarning, "cannot use the stream: {}; retrying", error.message);
 }
 
 void StreamHealth::refresh() {

@@ -39,7 +39,7 @@ std::string state_of(const json& repository) {
     if (auto text = repository.value(error, ""); !text.empty()) return text;
   }
   if (repository.value("needs_sync", false)) return "needs a copy";
-  return repository.value("is_published", true) ? "in order" : "publishing";
+  return repository.value("is_published", true) ? "ok" : "publishing";
 }
 
 void print_status(const json& status) {

@@ -133,10 +133,10 @@ void write_replica(const std::string& socket, Exposition& out) {
   write("quarry_replica_connected", "Whether quarry-replica is connected to a NATS server.",
         status.value("connected", false));
   begin(out, "quarry_replica_lag_seconds",
-        "Age of the last change that was read, if the stream has newer ones, or 0.");
+        "Age of the last change that was read, or 0 if the stream does not have newer ones.");
   out.seconds({}, static_cast<std::uint64_t>(status.value("lag_seconds", 0.0) * 1000));
   const auto number = [&status](const char* name) { return status.value(name, std::uint64_t{0}); };
-  write("quarry_replica_lag_messages", "Messages in the stream that were not read yet.",
+  write("quarry_replica_lag_messages", "Messages in the stream that have not been read yet.",
         number("lag_messages"));
   write("quarry_replica_repositories", "Replicated repositories.", number("repositories"));
   write("quarry_replica_failed_repositories",

@@ -370,7 +370,7 @@ def test_figures_are_in_the_metrics_and_on_the_live_page(shipping):
         assert status["name"] == "main" and status["type"] == "loki" and status["waiting"] >= 10
         assert "HTTP status 500" in status["last_error"]
         for command in ("test", "deliveries"):
-            assert "[destination main] gets logs and not events" in fails("courier", command, "--config", server.config, "main")
+            assert "[destination main] gets logs, not events" in fails("courier", command, "--config", server.config, "main")
         receiver.answer = lambda lines: 204
         metrics.wait_for(10, "quarry_log_delivered_lines_total", destination="main")
     assert re.search(r"logs main +\d+ +0 +\d+ +0 +0 +http://127.0.0.1:\d+: HTTP status 500: reply", succeeds("status", "--socket", shipping.control))

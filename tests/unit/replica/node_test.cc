@@ -435,6 +435,6 @@ TEST_CASE_FIXTURE(Group, "unknown names and requests are refused") {
   const control::Publication client(one.socket(), kPatienceTime);
   CHECK(client.publish("other", "a").error().message == "no such replicated pool");
   CHECK(client.publish("www", "b").error().message == "no such repository");
-  CHECK(client.publish("www", "../a").error().message == "not the name of a repository");
-  CHECK(client.publish("www", "").error().message == "not the name of a repository");
+  CHECK(client.publish("www", "../a").error().message == "invalid name of a repository");
+  CHECK(client.publish("www", "").error().message == "invalid name of a repository");
 }

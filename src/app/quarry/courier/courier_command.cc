@@ -85,7 +85,7 @@ Result<void> require_destination(const CourierReading& reading, const CourierArg
   if (is_in(reading.config.destinations)) return {};
   if (is_in(reading.config.log_destinations)) {
     return fail(ErrorCode::kInvalid,
-                "[destination {}] gets logs and not events: quarry courier status shows its lines",
+                "[destination {}] gets logs, not events; see quarry courier status",
                 arguments.destination);
   }
   return fail(ErrorCode::kNotFound, "{} does not contain [destination {}]", arguments.config,
