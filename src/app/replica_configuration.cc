@@ -68,7 +68,7 @@ struct Servers : Text {
   }
 };
 
-/// A name that can be part of a subject of NATS.
+/// A name that can be part of a NATS subject.
 struct Name : Text {
   static Result<void> put(std::string& target, const std::string& value) {
     const bool is_valid = !value.empty() && value.size() <= kMaxName &&
@@ -164,8 +164,8 @@ class ReplicaSection final : public master::OptionsBy<ReplicaConfig> {
   }
 };
 
-/// A section of a pool, of which only the repositories matter here. Any other section can also be
-/// read as one, because only pools have `listen`.
+/// Reads the repositories of a pool, and ignores its other directives. Every section is read as a
+/// pool at first; it is a pool if it has `listen`.
 class PoolSection final : public master::CarriedOptions {
  public:
   explicit PoolSection(const std::string& name) { pool_.name = name; }

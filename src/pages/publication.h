@@ -17,8 +17,8 @@ class Publication {
  public:
   using Done = std::function<void(const Result<void>&)>;
 
-  /// Asks the process at REPLICA to publish the repository NAME of POOL. Calls DONE once, but not in
-  /// this call. DONE must not destroy this object.
+  /// Asks the process at REPLICA to publish the repository NAME of POOL. Calls DONE once, but not
+  /// from the constructor. DONE must not destroy this object.
   Publication(event_base* base, const ReplicaSocket& replica, std::string_view pool,
               std::string_view name, Done done);
   Publication(const Publication&) = delete;

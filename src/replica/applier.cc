@@ -17,7 +17,7 @@ namespace {
 using base::LogLevel;
 using std::chrono::milliseconds;
 
-// How long to wait for a message. The end of the process waits at most as long.
+// How long to wait for a message. Stopping the process can take as long.
 constexpr milliseconds kIdleTime{200};
 constexpr milliseconds kFailedTime{250};
 constexpr std::size_t kMaxBatchBytes = std::size_t{16} << 20;
@@ -31,8 +31,8 @@ std::size_t size_of(const std::vector<Entry>& entries) {
   return size;
 }
 
-/// Returns the position in PATH. Returns the beginning of the stream if there is none: the
-/// repositories know what was applied to them.
+/// Returns the position in PATH, or the beginning of the stream if the file does not exist: each
+/// repository skips entries that it has already applied.
 sync::ReplicaPosition read_position(const std::filesystem::path& path) {
   std::ifstream file(path);
   sync::ReplicaPosition position;
@@ -235,8 +235,8 @@ std::uint64_t Applier::check_position(const sync::ReplicaPosition& position,
   return sequence;
 }
 
-/// Repositories skip entries before their positions. After the stream has lost its newest messages,
-/// new ones have the same sequences.
+/// Moves positions after the end of the stream back to its end. If the stream has lost its newest
+/// messages, new messages get the same sequences, and repositories must not skip them.
 void Applier::put_back_positions(const StreamRange& range) {
   const sync::ReplicaPosition end{range.created, range.last};
   for (const ReplicatedPtr& one : repositories_->all()) {
@@ -343,7 +343,7 @@ void Applier::retry_waiting() {
   }
 }
 
-/// The waiting entries have sequences that the stream now uses for other entries.
+/// Drops the waiting entries, because the stream now uses their sequences for other entries.
 void Applier::forget_waiting() {
   for (const auto& [project, waiting] : std::exchange(waiting_, {})) {
     if (const ReplicatedPtr one = repositories_->of_project(project)) end_waiting(*one);
@@ -385,7 +385,7 @@ void Applier::report_current() {
   std::exchange(on_current_, {})();
 }
 
-/// Records what save() can store: the position before which everything was applied.
+/// Records what save() can store: the position up to which everything was applied.
 void Applier::note_progress() {
   const std::lock_guard lock(mutex_);
   progress_ = {position_.created, reader_.safe_position(position_.sequence)};

@@ -6,8 +6,8 @@
 // Later entries of the same repository are skipped; they are read again when the waiting ones have
 // been applied.
 //
-// The file `position` in the folder of the process is only a start value: the repositories know what
-// was applied to them.
+// The file `position` in the folder of the process only tells where to start reading. Each
+// repository stores its own position, and skips entries that it has already applied.
 #pragma once
 
 #include <chrono>
@@ -57,10 +57,10 @@ class Applier final : public ReadPosition {
   Applier(const Applier&) = delete;
   Applier& operator=(const Applier&) = delete;
 
-  /// Starts the thread. All repositories whose projects are not known yet have been opened before.
+  /// Starts the thread. Before, open all repositories whose projects are not known yet.
   void start(Repositories& repositories);
   void stop();
-  /// Writes the position file. Waits for the disk. Call it in a single thread.
+  /// Writes the position file. Waits for the disk. Call it from only one thread.
   void save();
   Figures figures() const;
 

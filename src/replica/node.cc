@@ -49,7 +49,7 @@ std::string dump(const Json& document) {
   return document.dump(-1, ' ', false, Json::error_handler_t::replace);
 }
 
-/// Files of pools and the position of the process.
+/// Returns the path of the file that stores the states of the repositories.
 std::filesystem::path state_file(const ReplicaOptions& options) {
   return options.folder / "repositories";
 }
@@ -222,7 +222,7 @@ std::string Node::status() const {
   std::size_t known = 0;
   std::size_t failed = 0;
   std::size_t need_sync = 0;
-  std::vector<std::pair<bool, Json>> all;  // with whether it is in order
+  std::vector<std::pair<bool, Json>> all;  // whether it is ok, and its description
   for (const ReplicatedPtr& one : repositories_.all()) {
     const Facts facts = repositories_.facts(*one);
     const bool has_failed = !facts.publish_error.empty() || !facts.apply_error.empty();

@@ -1,5 +1,5 @@
-// This host's part of the group: the parts of quarry-replica, without signals and the socket's path,
-// so that tests can run several hosts in one process.
+// One host of the group: quarry-replica without its signals and the path of its socket. Tests run
+// several hosts in one process.
 //
 //   SocketServer ──> Publisher ──> Stream ──> Applier
 //   watch thread ──>  └── Repositories ──────────┘

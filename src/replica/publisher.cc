@@ -15,14 +15,14 @@ using Clock = std::chrono::steady_clock;
 
 // Number of entries that are in memory at the same time.
 constexpr std::size_t kEntriesAtOnce = 16;
-// Commits within this time can leave the same time in the file's state.
+// Commits within this time can give a file the same modification time.
 constexpr std::chrono::milliseconds kClockStep{100};
 
 base::UnixMillis now() {
   return base::system_clock().now();
 }
 
-/// Returns whether every commit after now changes STATE.
+/// Returns whether every commit from now on changes STATE.
 bool is_settled_now(const FileState& state) {
   const std::int64_t last = std::max(state.time, state.log_time) / 1'000'000;
   return std::abs(now().value - last) >= kClockStep.count();
@@ -198,7 +198,7 @@ void Publisher::serve(std::unique_lock<std::mutex>& lock, const ReplicatedPtr& o
   repositories_.keep_log_short(one);
   lock.lock();
   if (is_idle) --idle_running_;
-  // A file that appears again is examined then.
+  // Do not retry if the file does not exist: it is examined when it appears again.
   finish(one, published || published.error().code == ErrorCode::kNotFound);
   changed_.notify_all();
 }
@@ -251,7 +251,7 @@ Result<void> Publisher::round(const ReplicatedPtr& one, std::vector<Done>& waite
     QUARRY_TRY(replication.find_changes());
     return read(replication);
   });
-  bool is_reported = false;  // the state of the stream has its own log lines
+  bool is_reported = false;  // StreamHealth logs errors of the stream
   while (result && !entries.empty()) {
     repositories_.change(*one, [](Facts& facts) {
       if (!facts.unpublished_since) facts.unpublished_since = now();
@@ -261,7 +261,7 @@ Result<void> Publisher::round(const ReplicatedPtr& one, std::vector<Done>& waite
       is_reported = true;
       break;
     }
-    // Another process might hold the write lock, which published() needs.
+    // Answer first, because another process might hold the write lock that published() needs.
     if (is_complete) answer(waiters, {});
     result = use([&](sync::Replication& replication) -> Result<void> {
       QUARRY_TRY(replication.published(entries));
@@ -296,8 +296,8 @@ Result<void> Publisher::send(const ReplicatedPtr& one,
   return std::unexpected(stored.error());
 }
 
-/// Records the RESULT of a turn that began at the state BEFORE. Returns whether the error is another
-/// one than that of the last turn.
+/// Records the RESULT of a turn that began at the state BEFORE. Returns whether the error differs
+/// from that of the previous turn.
 bool Publisher::note(const ReplicatedPtr& one, const Result<void>& result,
                      const std::optional<FileState>& before) {
   const std::string error = result ? "" : result.error().message;

@@ -41,13 +41,13 @@ class Publisher {
   Publisher(const Publisher&) = delete;
   Publisher& operator=(const Publisher&) = delete;
 
-  /// Lets the threads publish. Until this call, they only examine repositories: publications of
-  /// examine() fail, and those of publish() wait.
+  /// Lets the threads publish. Until this call, publish() waits, and examine() fails if it finds
+  /// something to publish.
   void release();
-  /// Publishes everything that ONE holds now, before repositories of examine(). Calls DONE when the
-  /// stream has stored it.
+  /// Publishes everything that ONE holds now, ahead of repositories that wait for examine(). Calls
+  /// DONE when the stream has stored it.
   void publish(const ReplicatedPtr& one, Done done = {});
-  /// Looks for changes that this process was not told about.
+  /// Looks for changes that no worker has reported, and publishes them.
   void examine(const ReplicatedPtr& one, Done done = {});
   /// Runs JOB in a thread.
   void run(std::function<void()> job);
@@ -94,7 +94,7 @@ class Publisher {
   bool is_held_ = true;
   std::vector<std::pair<ReplicatedPtr, Done>> held_;  // calls of publish() before release()
   Turns turns_;
-  // Entries of `urgent_` and `idle_` whose turn is no longer in that place are skipped.
+  // Elements of `urgent_` and `idle_` whose turn is no longer in that queue are skipped.
   std::deque<ReplicatedPtr> urgent_;
   std::deque<ReplicatedPtr> idle_;
   std::size_t idle_running_ = 0;

@@ -16,7 +16,7 @@ namespace {
 
 using base::LogLevel;
 
-// Time for the threads to end.
+// Time for the threads to end after a signal.
 constexpr unsigned kEndingSeconds = 2;
 constexpr std::chrono::milliseconds kBusyTime{1000};
 constexpr std::size_t kContentCache = std::size_t{1} << 20;  // for each open repository

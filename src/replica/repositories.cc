@@ -307,7 +307,7 @@ Result<void> Repositories::open(const ReplicatedPtr& one) {
   return introduced;
 }
 
-/// Learns the project and the position of the repository that was just opened.
+/// Reads the project and the position of the repository that was just opened.
 Result<void> Repositories::introduce(const ReplicatedPtr& one) {
   sync::Replication& replication = one->replication_.emplace(*one->repository_, max_entry_);
   QUARRY_TRY_ASSIGN(const std::string project, replication.project());
@@ -331,8 +331,8 @@ bool Repositories::owns_project(const ReplicatedPtr& one) const {
   return owner != by_project_.end() && owner->second == one;
 }
 
-/// Makes ONE the repository of PROJECT on this host. Of several files, the first in alphabetical
-/// order wins at the first start, and later the one that is already replicated.
+/// Makes ONE the repository of PROJECT on this host. If several files have the same project, the
+/// first in alphabetical order wins at the first start, and later the one that is already replicated.
 Result<void> Repositories::claim(const ReplicatedPtr& one, const std::string& project) {
   const std::lock_guard lock(mutex_);
   std::string& current = one->facts_.project;

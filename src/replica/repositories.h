@@ -116,7 +116,8 @@ class Repositories {
 
   using Action = std::function<Result<void>(sync::Replication&)>;
   /// Opens the repository if necessary, and runs ACTION. Waits while another thread uses the same
-  /// repository. Errors: those of ACTION, of opening; kConflict (another file has the same project).
+  /// repository. Errors: those of ACTION and of opening, and kConflict (another file has the same
+  /// project).
   Result<void> use(const ReplicatedPtr& one, const Action& action);
   /// Runs a checkpoint if ONE is open and its write-ahead log is long. Waits for the disk.
   void keep_log_short(const ReplicatedPtr& one);

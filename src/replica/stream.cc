@@ -33,15 +33,15 @@ constexpr milliseconds kWriteTime(3000);
 constexpr milliseconds kRequestTime(4000);
 constexpr milliseconds kFlushTime(1000);
 constexpr std::chrono::seconds kHeartbeat(1);
-// A consumer is created again if neither messages nor heartbeats come in this time.
+// A consumer is created again if neither messages nor heartbeats arrive in this time.
 constexpr milliseconds kMaxSilence(4000);
-// If no message comes in kMaxQuiet, the consumer is compared with the end of the stream. If messages
-// that are there do not come in kStallTime, the consumer is created again.
+// If no message arrives in kMaxQuiet, the consumer is compared with the end of the stream. If the
+// stream has newer messages that do not arrive in kStallTime, the consumer is created again.
 constexpr milliseconds kMaxQuiet(4000);
 constexpr milliseconds kStallTime(2000);
 constexpr milliseconds kSlice(250);  // how often waiting threads check the connection
-// publish() sends again if no acknowledgement comes in this time. The engine drops a repeated single
-// message, but not several.
+// publish() sends again if no acknowledgement arrives in this time. The time for several messages is
+// longer, because NATS drops the repetition only of a single message.
 constexpr milliseconds kPatienceForOne(1000);
 constexpr milliseconds kPatienceForSeveral(3000);
 constexpr milliseconds kRetryDelay(100);
@@ -116,7 +116,7 @@ struct Monitor {
 };
 
 /// A connection to one of the servers. It is not restored when it is lost: libnats would not try
-/// again after a refused login, and would send lost and buffered messages in another order.
+/// again after a refused login, and would change the order of lost and buffered messages.
 class Connection {
  public:
   /// Errors: kInvalid, kNotFound, kDenied, kBusy (no server accepts the connection).
@@ -157,8 +157,8 @@ class Connection {
 
 void Connection::retire(Subscription subscription) {
   natsSubscription_Unsubscribe(subscription.get());
-  // The thread of libnats that reads might be about to use the subscription without a reference to
-  // it. It is not after it has read the answer to a PING.
+  // The reading thread of libnats might be about to use the subscription without holding a
+  // reference. After that thread has read the answer to a PING, the subscription can be destroyed.
   if (natsConnection_FlushTimeout(connection_, kFlushTime.count()) == NATS_OK) return;
   const std::lock_guard lock(retired_mutex_);
   retired_.push_back(std::move(subscription));
@@ -391,7 +391,7 @@ std::optional<Delivery> delivery_of(const char* reply) {
   return Delivery{*sequence, *number, *time};
 }
 
-/// An acknowledgement. Text that is not one has the error 500.
+/// An acknowledgement. Malformed text becomes the error 500.
 struct Acknowledgement {
   std::uint64_t sequence = 0;
   int error = 0;  // as in HTTP
@@ -552,7 +552,7 @@ Result<void> NatsStream::ensure_stream(const Link& link) const {
   wanted.MaxAge = nanoseconds(options_.keep);
   wanted.MaxBytes = options_.keep_size == 0 ? -1 : static_cast<std::int64_t>(options_.keep_size);
   wanted.Replicas = options_.replicas;
-  // The engine rejects a window that is longer than the age.
+  // NATS rejects a duplicate window that is longer than the maximum age.
   wanted.Duplicates = nanoseconds(kDuplicateWindow);
   if (wanted.MaxAge != 0) wanted.Duplicates = std::min(wanted.Duplicates, wanted.MaxAge);
 
@@ -694,8 +694,8 @@ NatsStream::Attempt NatsStream::attempt(const Inbox& mailbox,
   while (acknowledged < messages.size()) {
     if (sent < messages.size() && sent - acknowledged < kMaxInFlight &&
         (in_flight < kMaxBytesInFlight || sent == acknowledged)) {
-      // The engine must not drop a repeated message of several: if one before it was lost, it would
-      // stay in the stream before the other one.
+      // If there are several messages, give each repetition a new id. Otherwise, NATS would drop
+      // repeated messages, and a lost message would be stored after those that followed it.
       const std::string id = messages.size() == 1 ? messages[sent].id
                                                   : fmt::format("{} {} {}", messages[sent].id,
                                                                 mailbox.subject(), number);
@@ -750,7 +750,7 @@ Result<std::uint64_t> NatsStream::publish(std::span<const NewStreamMessage> mess
     Attempt result;
     if (auto mailbox = take_mailbox(current)) {
       result = attempt(*mailbox, messages, patience, end);
-      // After a failure, late answers might come that do not say to which attempt they belong.
+      // After a failure, do not reuse the mailbox: late answers might arrive in it.
       if (result.sequence) {
         const std::lock_guard lock(mailboxes_mutex_);
         mailboxes_.push_back(*std::move(mailbox));
@@ -770,8 +770,8 @@ Result<std::uint64_t> NatsStream::publish(std::span<const NewStreamMessage> mess
 
 // --- reading -------------------------------------------------------------------------------------
 
-/// Creates a consumer for the messages after the position. A consumer ends with its stream, so it
-/// belongs to the stream whose time is read afterwards, or does not deliver anything.
+/// Creates a consumer for the messages after the position, and then reads when the stream was
+/// created. If the stream is replaced in between, its consumer is deleted and does not deliver anything.
 Result<void> NatsStream::create_consumer(const Link& link, bool is_first) {
   consumer_.reset();
   QUARRY_TRY_ASSIGN(Inbox inbox, Inbox::open(link, ""));
@@ -811,9 +811,9 @@ bool NatsStream::is_broken(const Link& link) const {
   return !consumer_ || consumer_->inbox.link() != link || consumer_->silence > kMaxSilence;
 }
 
-/// Returns whether the consumer does not deliver the newest messages. The engine creates a consumer
-/// on any server that stores the stream, and that one does not always get new messages after it was
-/// stopped or disconnected. It sends heartbeats nevertheless.
+/// Returns whether the consumer does not deliver the newest messages. NATS creates a consumer on any
+/// server that stores the stream. A server that was stopped or disconnected does not always get new
+/// messages afterwards, although its consumer sends heartbeats.
 bool NatsStream::is_stalled() {
   if (Clock::now() < consumer_->check_at) return false;
   const auto state = info(consumer_->inbox.link());

@@ -49,7 +49,8 @@ struct Handles {
   /// (repository/repository_name.h). MAY_HAVE_WRITTEN: the request might have changed the
   /// repository. Can be empty.
   std::function<void(std::uint32_t number, bool may_have_written)> after_request = {};
-  /// Where the reply to a POST waits until other hosts have confirmed the change.
+  /// Other hosts must confirm the change of a POST through this socket before the client gets the
+  /// reply.
   ReplicaSocket replica = {};
 };
 

@@ -22,7 +22,8 @@
 
 namespace quarry::replica {
 
-/// Returns the messages for CONTENT of HOST about PROJECT, each with at most MAX bytes, at least 1000.
+/// Returns the messages of the entry CONTENT that HOST publishes about PROJECT. Each has at most MAX
+/// bytes; MAX must be at least 1000.
 /// The id of a message is a digest of its project and its whole content, so a repeated entry has the
 /// same ids.
 std::vector<NewStreamMessage> messages_of(std::string_view project, std::string_view host,
@@ -37,7 +38,7 @@ struct Entry {
 
 /// Assembles entries from messages in stream order. Parts can come in any order and repeatedly,
 /// because publishers send all parts again if an acknowledgement is missing. An incomplete entry is
-/// discarded when none of its parts has come for an hour, by the engine's time.
+/// discarded if none of its parts has arrived for an hour, by the time of the NATS servers.
 class EntryReader {
  public:
   /// MAX_CONTENT limits the size of an entry and of all incomplete entries together, in bytes. To
@@ -48,16 +49,16 @@ class EntryReader {
   /// the message is then skipped, and its entry is discarded.
   Result<std::optional<Entry>> add(StreamMessage&& message);
 
-  /// Returns the sequence before which all messages belong to complete or discarded entries:
-  /// reading must start after it if this process ends. LAST is the sequence of the last added message.
+  /// Returns the sequence up to which all messages belong to complete or discarded entries. The next
+  /// process must start reading after it. LAST is the sequence of the last added message.
   std::uint64_t safe_position(std::uint64_t last) const;
 
  private:
   struct Partial {
     std::uint64_t first = 0;       // sequence of the first message
-    base::UnixMillis latest = {};  // when the engine stored the last message
+    base::UnixMillis latest = {};  // when NATS stored the last message
     std::size_t count = 0;         // number of parts
-    std::size_t size = 0;          // of all parts that have come
+    std::size_t size = 0;          // of all parts that have arrived
     std::map<std::size_t, std::string> parts;
   };
   using Partials = std::map<std::string, Partial, std::less<>>;  // by ENTRY

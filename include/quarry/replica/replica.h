@@ -44,8 +44,9 @@ struct ReplicaOptions {
 
 /// Blocks the signals that run() waits for, and ignores SIGPIPE. Call it before any thread is started.
 void hold_signals();
-/// Runs until SIGTERM or SIGINT. Callers of the socket that then wait get an error. LISTENER is a non-blocking Unix socket. REOPEN_LOGS is called at
-/// SIGUSR1. Errors: kInvalid, kIo (the folder cannot be written).
+/// Runs until SIGTERM or SIGINT. Clients of the socket that are still waiting then get an error.
+/// LISTENER is a non-blocking Unix socket. REOPEN_LOGS is called at SIGUSR1. Errors: kInvalid, kIo
+/// (the folder cannot be written).
 Result<void> run(const ReplicaOptions& options, base::Fd listener,
                  const std::function<void()>& reopen_logs);
 

@@ -1,13 +1,13 @@
-// The stream that the hosts of a group share: a NATS JetStream stream, replicated by the engine.
+// The stream that the hosts of a group share: a stream of NATS JetStream, which replicates it.
 //
 //   stream    quarry-GROUP
 //   subjects  quarry.GROUP.PROJECT    PROJECT is the project code
 //
-// The engine gives each message a sequence number. All hosts read the messages in this order.
-// Stream is the only class that uses libnats. In the background it connects again, with the current
-// contents of the files, and creates a stream that was deleted.
+// NATS gives each message a sequence number. All hosts read the messages in this order.
+// Stream is the only class that uses libnats. In the background, it reconnects after a failure, with
+// the current contents of the credentials and certificates, and creates a stream that was deleted.
 //
-// If the leader of the stream is lost, the engine needs some seconds to elect another.
+// If the leader of the stream is lost, the servers need some seconds to elect another.
 #pragma once
 
 #include <chrono>
@@ -30,16 +30,17 @@ struct StreamOptions {
   std::string group;
   /// The name of this host, for the server's list of connections.
   std::string host;
-  /// Files; empty for none, or for the system's authorities. `credentials` is a file of `nsc`, or one line USER:PASSWORD.
+  /// Paths of files; empty: not used, or for `tls_ca` the system's CA certificates. The file
+  /// `credentials` was made by `nsc`, or is one line USER:PASSWORD.
   std::string credentials, tls_ca, tls_certificate, tls_key;
   /// Number of servers that store the stream.
   int replicas = 3;
-  /// Age and size (bytes) beyond which the engine discards the oldest messages. 0: unlimited.
+  /// Age and size (bytes) beyond which NATS discards the oldest messages. 0: unlimited.
   std::chrono::seconds keep{std::chrono::hours(24 * 7)};
   std::uint64_t keep_size = std::uint64_t{10} << 30;
 };
 
-/// A position in a stream. A stream that was deleted and created again has another time.
+/// A position in a stream. A stream that was deleted and created again has another `created`.
 struct StreamPosition {
   std::int64_t created = 0;    // nanoseconds since 1970
   std::uint64_t sequence = 0;  // of the last message before the position
@@ -54,8 +55,7 @@ struct StreamRange {
 
 struct NewStreamMessage {
   std::string project;
-  /// If the message is published alone, the engine drops it if the id was used recently (within two
-  /// minutes).
+  /// NATS drops a message that is published alone if its id was used within the last two minutes.
   std::string id;
   std::string content;
 };
@@ -63,7 +63,7 @@ struct NewStreamMessage {
 struct StreamMessage {
   std::uint64_t sequence = 0;
   std::string project;
-  base::UnixMillis stored = {};  // the engine's time
+  base::UnixMillis stored = {};  // by the time of the NATS server
   std::string content;
 };
 
@@ -86,16 +86,17 @@ class Stream {
   virtual std::size_t max_content() const = 0;
   /// Publishes MESSAGES, and returns when a quorum of servers has stored all of them. Returns the
   /// sequence of the last message. Sends without waiting for each single acknowledgement. If
-  /// acknowledgements are missing, sends all MESSAGES again, so that all are in the stream in order,
-  /// but some can also be there repeatedly before or among them. Errors: kBusy (not all were
-  /// acknowledged in TIME; some or all might be stored), kDenied, kLimit (larger than max_content()).
+  /// acknowledgements are missing, sends all MESSAGES again. The stream then contains all of them in
+  /// order, and perhaps more copies of some of them before or between these. Errors: kBusy (not all
+  /// were acknowledged in TIME; some or all might be stored), kDenied, kLimit (larger than
+  /// max_content()).
   virtual Result<std::uint64_t> publish(std::span<const NewStreamMessage> messages,
                                         std::chrono::milliseconds time) = 0;
 
-  /// Makes next() continue after SEQUENCE in the stream of the current range(). Errors: kBusy; also if
-  /// the stream ends before SEQUENCE.
+  /// Makes next() continue after SEQUENCE in the stream that exists now. Errors: kBusy (also if the
+  /// stream ends before SEQUENCE).
   virtual Result<void> seek(std::uint64_t sequence) = 0;
-  /// Returns the next message in order. If sequences are missing, the engine has discarded these
+  /// Returns the next message in order. If sequences are missing, NATS has discarded these
   /// messages. Waits for at most TIME, or some seconds longer if a server has failed; returns nullopt
   /// if none has arrived. Errors: kBusy. After an error, next() can be called again to continue at
   /// the same position, but only seek() continues in a stream that was deleted and created again.

@@ -56,8 +56,8 @@ struct ConfigRecord {
 };
 
 /// Parses CONTENT of the card `config NAME` (NAME includes the slash). Returns nullopt if NAME or
-/// CONTENT is malformed. Leaves out columns that the table does not have. Only if TAKES_NO_TIME is
-/// true, MTIME can be NULL.
+/// CONTENT is malformed. Leaves out columns that the table does not have. MTIME can be NULL only
+/// if TAKES_NO_TIME is true.
 std::optional<ConfigRecord> parse_config_record(std::string_view name, std::string_view content,
                                                 bool takes_no_time = false);
 

@@ -49,7 +49,7 @@ struct Sender {
   std::int64_t uid = 0;
   std::optional<std::string> login_nonce = {};
   std::string address = {};
-  /// The time when another host of a group has received the artifacts. That host has checked its
+  /// The time at which another host of the group received the artifacts. That host has checked its
   /// `hash-policy` setting, so the setting is not checked again. nullopt: now.
   std::optional<base::UnixMillis> received = {};
 };

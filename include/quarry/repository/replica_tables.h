@@ -9,7 +9,7 @@
 //   fx_quarry_replica_late      artifacts that could not be published with their receipt, because
 //                               they waited (Repository::is_waiting) or were shunned
 //   fx_quarry_replica_private   artifacts that all hosts hold as private artifacts
-//   fx_quarry_replica_row       digest of each other row that was last published or applied
+//   fx_quarry_replica_row       digest of each other row, as it was last published or applied
 //   fx_quarry_replica_out       changes of rows that are not yet published
 //
 // Artifacts are published in the order of (rcvid, rid), with the index fx_quarry_received (see
@@ -52,7 +52,7 @@ struct ChangedRow {
   std::string digest = {};   // empty if the row was deleted
 };
 
-/// Artifacts of a receipt that are to be published: those after the artifact `after` up to `last`.
+/// Artifacts of a receipt that are to be published: those after `after`, up to and with `last`.
 struct UnpublishedReceipt {
   std::int64_t receipt = 0;
   Rid after = 0;

@@ -1,5 +1,5 @@
 // Replicates a repository to other hosts through a stream of entries that all hosts read in the same
-// order. The engine of the stream is not known here: see replica/.
+// order. This module does not know how the stream is stored: see replica/.
 //
 // An entry is the content of one or more cards of the sync protocol:
 //
@@ -18,13 +18,13 @@
 // every host, also on the host that made the change. The state is in our own tables of the repository
 // (repository/replica_tables.h).
 //
-// Changes of `fossil` or of other programs on this host are found by comparing rows with their
-// digests. The comparison and the application of an entry each take place in one write transaction,
-// so a change can never be overwritten before it is in fx_quarry_replica_out.
+// Changes that `fossil` or other programs make on this host are found by comparing rows with their
+// digests. apply() does this in the same write transaction, so an entry can never overwrite a change
+// that is not yet in fx_quarry_replica_out.
 //
-// The commits of apply() are not synced to the disk: after a power failure, both the data and the
-// position are those of an earlier commit, and the entries are applied again. Therefore, after a
-// start, apply the stream up to its end before publishing.
+// The commits of apply() are not synced to the disk. After a power failure, the data and the
+// position can be those of an earlier commit, and the entries must be applied again. Therefore,
+// after a start, apply the stream up to its end before publishing.
 #pragma once
 
 #include <cstddef>
@@ -75,7 +75,7 @@ class Replication {
   /// Finds changed rows and adds them to fx_quarry_replica_out. Takes the write lock only if a row
   /// has changed.
   Result<void> find_changes();
-  /// Returns at most COUNT entries that are to be published next: first other changes, then
+  /// Returns at most COUNT entries that are to be published next: first changes of rows, then
   /// artifacts. Empty if everything is published.
   Result<std::vector<OutgoingEntry>> outgoing(std::size_t count);
   /// Returns whether the last call of outgoing() has returned everything that is to be published.

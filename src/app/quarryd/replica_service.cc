@@ -39,7 +39,8 @@ Result<std::optional<master::Service>> replica_service(
   master::Service service;
   service.name = "replica";
   service.kind = master::ServiceKind::kReceiver;
-  // Two processes would publish the same changes. During a reload, requests wait in the socket.
+  // Two processes at the same time would publish the same changes twice. During a reload, requests
+  // wait in the socket.
   service.starts_alone = true;
   service.processes.max_children = 1;
   service.process = replica_process();

@@ -58,7 +58,7 @@ class Comparison {
   }
 
  private:
-  // A digest depends on the key of the row, so a known digest stands for an unchanged row.
+  // A digest depends on the key of the row, so a row with a known digest has not changed.
 
   void compare_configuration() {
     settings_.visit_whole_configuration([&](std::string_view name, std::string_view content) {

@@ -18,7 +18,7 @@ using repository::UnversionedArrival;
 
 namespace {
 
-// Maximum number of items that are skipped singly. The transaction is repeated for each of them.
+// Maximum number of items that are skipped one by one. Each of them repeats the transaction.
 constexpr std::size_t kMaxBadItems = 16;
 
 }  // namespace
@@ -90,7 +90,7 @@ Result<void> EntryApplication::apply_all(std::uint64_t& compared) {
   }
   current_ = {entries_.size(), 0};
   if (has_changes()) {
-    // All rows that differ from their digests have been changed by the entries.
+    // Every row that now differs from its digest was changed by the entries.
     QUARRY_TRY_ASSIGN(const auto rows, tables_.changed_rows());
     QUARRY_TRY(tables_.record(rows));
   }

@@ -218,7 +218,7 @@ void Site::publish(const Request& request, repository::Repository& repository,
   }
   const std::uint64_t state = repository.state();
   std::uint64_t& confirmed = cache_.confirmed_state();
-  // A repeated push does not store anything, but what it names might still be on this host only.
+  // A repeated push does not store anything, but its artifacts might still be only on this host.
   const bool is_push = figures.operation == "push" || figures.operation == "sync";
   const bool may_be_unconfirmed = is_push && figures.error.empty() && state != confirmed;
   if (!figures.has_news && !may_be_unconfirmed) return;

@@ -114,8 +114,8 @@ struct Row {
   std::string type;
   SubscriptionStatistics figures;
 
-  /// Returns whether some of the waiting events are perhaps not for the destination. The hooks of a
-  /// pool do not have filters.
+  /// Returns whether the waiting events might include events that are not for the destination. The
+  /// hooks of a pool do not have filters.
   bool is_uncounted() const {
     return type == kGone && figures.waiting > 0 && !pool_of_hooks(figures.name);
   }
