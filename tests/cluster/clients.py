@@ -21,7 +21,7 @@ ADMINISTRATOR = "boss"
 #: Settings that hosts exchange, and that do not change how fossil works.
 SETTINGS = ("sitemap-extra", "keep-glob", "ignore-glob", "clean-glob", "binary-glob")
 
-#: The output of a sync without faults. After many faults, fossil exits with 0.
+#: The output of a sync without errors. After many errors, fossil exits with 0.
 FAULTLESS = re.compile(r"(\*{5} WARNING: a fork has occurred \*{5}\s.*\s+)?(Round-trips: .*\s+)?"
                        r"\w* ?done, wire bytes sent: [1-9]\d* +received: [1-9]\d* +remote: \S+\s*")
 
@@ -79,13 +79,13 @@ class Client(threading.Thread):
             operation.message = " ".join(str(failed).split())
         operation.end = self.history.now()
         self.history.add(operation)
-        # A host that does not answer must not fill the history.
+        # Wait longer after a failure. Otherwise, failures on a host that is down would fill the history.
         self.is_stopping.wait(choices.uniform(0, 0.3 if operation.is_acknowledged else 2))
 
     # Operations that make artifacts in the clone and push them.
 
     def _local(self, make: Callable[[], object]) -> None:
-        """Calls MAKE, which changes the clone, and remembers when it made which artifacts."""
+        """Calls MAKE, which changes the clone, and remembers which artifacts it made, and when."""
         before, begin = repofile.artifacts(self.clone), self.history.now()
         try:
             make()
@@ -93,7 +93,7 @@ class Client(threading.Thread):
             self.made |= dict.fromkeys(repofile.artifacts(self.clone) - before, begin)
 
     def push(self, operation: Operation, host: Host, _: random.Random | None = None) -> None:
-        """An acknowledged push promises all artifacts of the clone, because the host then has them all."""
+        """An acknowledged push guarantees all artifacts of the clone, because the host then has all of them."""
         names = repofile.artifacts(self.clone) - self.acknowledged
         operation.facts = {("artifact", name) for name in names}
         operation.made = {name: self.made[name] for name in names if name in self.made}

@@ -50,13 +50,13 @@ def without_quorum(history: History) -> list[str]:
 
 
 def file_faults(path: Path, fossil: Fossil) -> list[str]:
-    """Returns the faults of one host's file."""
+    """Returns the errors in one host's file."""
     done = quarry("verify", path)
     wrong = [] if done.returncode == 0 else [f"quarry verify: {done.stdout}{done.stderr}"]
     wrong += proof.findings(path, fossil)
     if repofile.value(path, "SELECT 1 FROM sqlite_schema WHERE name='unversioned'"):
         sql = "SELECT name, hash, encoding, content FROM unversioned WHERE hash IS NOT NULL"
-        wrong += [f"the unversioned file {name} does not have its hash" for name, its_hash, encoding, content in repofile.query(path, sql)
+        wrong += [f"the unversioned file {name} does not match its hash" for name, its_hash, encoding, content in repofile.query(path, sql)
                   if not wire.is_named(its_hash, wire.decompress(content) if encoding else content)]
     return [f"{path.parent.name}: {each}" for each in wrong]
 

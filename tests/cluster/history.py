@@ -33,7 +33,7 @@ class Operation:
 
 @dataclass
 class Isolation:
-    """A time in which a host could not reach a quorum of the servers."""
+    """A period in which a host could not reach a quorum of the servers."""
 
     host: int
     begin: float

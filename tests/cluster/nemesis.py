@@ -1,5 +1,5 @@
-"""Disturbs the hosts: cuts links, kills and stops processes, and fills disks. Which disturbances follow each other depends
-only on the seed."""
+"""Disturbs the hosts: cuts links, kills and stops processes, and fills disks. The sequence of disturbances depends only on
+the seed."""
 
 import contextlib
 import os
@@ -21,7 +21,7 @@ class Nemesis:
     def __init__(self, seed: int, cluster: Cluster, history: History):
         self.choices = random.Random(f"{seed} nemesis")
         self.cluster, self.history = cluster, history
-        self.begun: dict[int, float] = {}  # hosts that cannot reach a quorum, with the time since when
+        self.begun: dict[int, float] = {}  # hosts that cannot reach a quorum, and since when
         self.stopped: list[int] = []
         self.heals: list[Callable[[], None]] = []
         self.kinds = [self.cut, self.cut_outgoing, self.cut_incoming, self.cut_one_link, self.kill_nats, self.kill_quarryd,
@@ -48,7 +48,7 @@ class Nemesis:
         self.cluster.mend()
 
     def note_isolated(self) -> None:
-        """Remembers the hosts whose nats-server does not reach a majority, at least in one direction."""
+        """Remembers the hosts whose nats-server cannot reach a majority in at least one direction."""
         now = self.history.now()
         for host in self.cluster.hosts:
             reached = [other for other in self.cluster.hosts if other.nats.is_running() and other.nats.pid not in self.stopped
@@ -77,7 +77,7 @@ class Nemesis:
         self.heals.append(host.start_quarryd)
 
     def kill_replica(self, host: Host) -> None:
-        """The master starts quarry-replica again."""
+        """Kills quarry-replica, which the master restarts."""
         self._signal(host.replica(), signal.SIGKILL)
 
     def stop_nats(self, host: Host) -> None:

@@ -1,4 +1,4 @@
-"""Three hosts that replicate a repository: what travels, and what clients are told while the servers of the stream are away."""
+"""Three hosts that replicate a repository: what is replicated, and what clients are told while the NATS servers are down."""
 
 import json
 import signal
@@ -41,7 +41,7 @@ def opened(fossil: Fossil, host: Host, folder: Path) -> Checkout:
 
 
 def push(fossil: Fossil, checkout: Checkout, host: Host) -> str:
-    """Returns the output."""
+    """Returns the output of `fossil push`."""
     return fossil.attempt("push", "--once", host.url_for("writer", "pen"), "-R", checkout.repository)[1]
 
 
@@ -83,7 +83,7 @@ def test_children_of_the_same_check_in_are_a_fork_on_all_hosts(start_hosts, foss
         assert "WARNING: a fork has occurred" in fossil("pull", "--once", host.url_for("writer", "pen"), "-R", checkout.repository)
 
 
-def test_everything_else_travels_too(start_hosts, fossil, tmp_path):
+def test_everything_else_is_replicated_too(start_hosts, fossil, tmp_path):
     hosts = start_hosts()
     checkout = opened(fossil, hosts.host(1), tmp_path / "client")
     one, two, three = hosts.hosts
@@ -149,7 +149,7 @@ def test_only_the_host_that_received_a_push_sends_its_events_and_mail(start_host
     assert len(mail.read(tmp_path / "mail")) == 2
 
 
-def test_a_push_fails_without_a_quorum_and_travels_later(start_hosts, fossil, tmp_path):
+def test_a_push_fails_without_a_quorum_and_is_replicated_later(start_hosts, fossil, tmp_path):
     hosts = start_hosts(acknowledge_timeout="2s")
     checkout = opened(fossil, hosts.host(1), tmp_path / "client")
     for host in hosts.hosts[1:]:
@@ -179,7 +179,7 @@ def test_an_isolated_host_does_not_confirm(start_hosts, fossil, tmp_path):
     hosts.wait_until_equal()
 
 
-def test_with_local_a_push_succeeds_without_the_servers_and_travels_later(start_hosts, fossil, tmp_path):
+def test_with_local_a_push_succeeds_without_the_servers_and_is_replicated_later(start_hosts, fossil, tmp_path):
     hosts = start_hosts(acknowledge="local")
     checkout = opened(fossil, hosts.host(1), tmp_path / "client")
     hosts.host(1).kill_nats()
@@ -219,7 +219,7 @@ def test_start_runs_three_hosts_until_it_is_stopped(fossil, tmp_path):
 
 
 @pytest.mark.slow
-def test_the_checker_finds_no_fault():
+def test_the_checker_does_not_find_a_violation():
     done = subprocess.run([sys.executable, places.TOP / "tests/cluster/check", "--seconds", "30", "--seed", "1"], capture_output=True,
                           text=True, timeout=500, check=False)
     assert done.returncode == 0, done.stdout[-20_000:] + done.stderr

@@ -163,7 +163,7 @@ def test_a_line_of_a_megabyte_disturbs_no_other_line(shipping, tmp_path):
 
 @pytest.fixture
 def long_lines(shipping, tmp_path) -> Callable[[int], Daemon]:
-    """Returns a function that starts a server whose access log has lines with a number of 2000-byte parts."""
+    """Returns a function that starts a server. Lines of its access log contain the given number of 2000-byte parts."""
     return lambda parts: shipping.start({"type": "file", "path": tmp_path / "all.log"},
                                         pool={"access.format": '"%r' + "%{HTTP_LONG}e" * parts + '"'})
 

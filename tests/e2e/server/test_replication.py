@@ -1,5 +1,5 @@
-"""Pushes and pages of a replicated pool wait for quarry-replica, which is a service of quarryd. Here, a program of the test
-is quarry-replica; tests/cluster runs the real one."""
+"""Pushes and pages of a replicated pool wait for quarry-replica, which is a service of quarryd. Here, the tests
+use a fake quarry-replica; tests/cluster runs the real one."""
 
 import json
 import os
@@ -49,7 +49,7 @@ def test_a_push_waits_for_other_hosts(server, replica, checkout, fresh):
     assert set(replica.questions()) == {"publish www "}
 
 
-def test_a_killed_or_replaced_replica_loses_no_push(server, replica, checkout):
+def test_a_killed_or_replaced_replica_does_not_lose_a_push(server, replica, checkout):
     for change in ("kill", "reload"):
         pid = server.child("quarry-replica")
         checkout.commit_file(f"{change}.txt", "a\n", change)
@@ -86,7 +86,7 @@ def test_a_page_that_changes_the_repository_waits_for_other_hosts(server, replic
     visitor = Browser(server.port)
 
     def post_until(status: int, **fields: str) -> None:
-        """Posts until the reply has STATUS. Fossil answers 400 while the process of the last page still writes."""
+        """Posts until the reply has STATUS. Fossil answers 400 while the process of the previous page is still writing."""
         wait_until(lambda: visitor.post("/forumnew", content="text", mimetype="text/plain", **fields).status == status,
                    f"status {status}")
 

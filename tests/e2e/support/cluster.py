@@ -113,7 +113,7 @@ class Host:
 
     def _configure(self, directives: dict[str, object]) -> None:
         routes = ", ".join(f"nats-route://10.0.0.{other}:6222" for other in self.others)
-        # A server that answers no ping for ten seconds is disconnected, so a healed link is used again soon.
+        # Connections without an answer to a ping for ten seconds are closed, so a healed link is soon used again.
         (self.folder / "nats.conf").write_text(f"""server_name: {self.name}
 listen: "127.0.0.1:4222"
 http: "127.0.0.1:8222"

@@ -1,4 +1,4 @@
-"""A program with the name quarry-replica, which gives the same answer to every question.
+"""A program named quarry-replica that gives the same answer to every question.
 
 The folder of the program also contains quarryd and quarry. The file `answer` contains the answer; the questions are added
 to the file `questions`."""

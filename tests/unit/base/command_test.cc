@@ -147,7 +147,7 @@ TEST_CASE("a program that kills or stops its parent ends with its descendants") 
   for (const pid_t pid : pids_in(folder)) CHECK(::kill(pid, 0) != 0);
 }
 
-TEST_CASE("a program that stops its parent at once is reported as started") {
+TEST_CASE("a program that stops its parent immediately is reported as started") {
   // On one processor and with this policy, the program runs before its supervisor continues.
   cpu_set_t all;
   cpu_set_t one;

@@ -66,7 +66,8 @@ TEST_CASE("each error page says what to do, and shows its code") {
   CHECK(error_page(503, "x") != error_page(404, "x"));
 }
 
-TEST_CASE("the page of a 404 shows the path, the list and how to clone, and a 400 the list") {
+TEST_CASE(
+    "a 404 page shows the path, a link to the list and how to clone; a 400 page shows the link") {
   using Kind = PlaceKind;
   const auto page = [](Kind kind, std::string_view asked, int status = 404) {
     return error_page(status, "x", {.asked = asked, .base = "https://h/f<", .kind = kind});

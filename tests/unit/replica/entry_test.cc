@@ -46,7 +46,7 @@ TEST_CASE("an entry that fits into one message is read from it") {
   CHECK(feed.reader.safe_position(1) == 1);
 }
 
-TEST_CASE("an empty entry is one message") {
+TEST_CASE("an empty entry is published as one message") {
   Feed feed;
   const auto messages = messages_of("p1", "alpha", "", kMax);
   REQUIRE(messages.size() == 1);
@@ -109,7 +109,7 @@ TEST_CASE("the safe position is before the first part of an incomplete entry") {
   CHECK(feed.reader.safe_position(feed.last) == feed.last);
 }
 
-TEST_CASE("an incomplete entry is discarded after an hour by the engine's time") {
+TEST_CASE("an incomplete entry is discarded after an hour by the time of NATS") {
   Feed feed;
   const auto large = messages_of("p1", "alpha", kLong, kMax);
   CHECK(!feed.completes(large[0]));

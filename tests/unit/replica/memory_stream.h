@@ -22,7 +22,7 @@ class MemoryEngine {
   void wait_for_calls(std::size_t count);
   std::uint64_t last() const;
   void discard_before(std::uint64_t first);
-  /// Loses the messages after LAST, as if a backup of the servers was restored.
+  /// Loses the messages after LAST, as if a backup of the servers had been restored.
   void end_at(std::uint64_t last);
   void create_again();
 

@@ -174,7 +174,7 @@ struct Group {
 
 }  // namespace
 
-TEST_CASE_FIXTURE(Group, "a published commit comes to all other hosts") {
+TEST_CASE_FIXTURE(Group, "a published commit reaches all other hosts") {
   start();
   one.put_and_publish("first");
   CHECK(engine.last() == 1);
@@ -184,7 +184,7 @@ TEST_CASE_FIXTURE(Group, "a published commit comes to all other hosts") {
   CHECK(one.status("a")["is_published"] == true);
 }
 
-TEST_CASE_FIXTURE(Group, "commits of other programs are found without a message") {
+TEST_CASE_FIXTURE(Group, "commits of other programs are found without a request") {
   start();
   OtherProgram(three.file())
       .run("REPLACE INTO config(name, value, mtime) VALUES('project-description', 'text', 1)");
@@ -196,7 +196,7 @@ TEST_CASE_FIXTURE(Group, "commits of other programs are found without a message"
   }));
 }
 
-TEST_CASE_FIXTURE(Group, "commits are found that were made while no process was running") {
+TEST_CASE_FIXTURE(Group, "commits that were made while quarry-replica did not run are found") {
   start();
   one.put_and_publish("first");
   CHECK(eventually([&] { return three.has("first"); }));
@@ -213,7 +213,7 @@ TEST_CASE_FIXTURE(Group, "a start opens only the repositories that have changed"
   add("b");
   start();
   CHECK(eventually([&] { return one.status()["touched"].size() == 2; }));
-  // The states of the files are recorded when no commit can have the same time.
+  // The state of a file is recorded only when no later commit can have the same time.
   json touched;
   CHECK(eventually([&] {
     std::this_thread::sleep_for(200ms);
@@ -313,7 +313,7 @@ TEST_CASE_FIXTURE(Group,
   CHECK(eventually([&] { return one.digest("b") == two.digest("b"); }));
 }
 
-TEST_CASE_FIXTURE(Group, "an empty repository that arrives late gets what was skipped") {
+TEST_CASE_FIXTURE(Group, "an empty repository that is added later gets the skipped messages") {
   REQUIRE(repository::init(one.file("b"), {.project_name = "b", .user = "ann"}));
   fs::copy_file(one.file("b"), two.repositories() / "later");
   start();
@@ -370,7 +370,7 @@ TEST_CASE_FIXTURE(Group, "entries that wait are forgotten when the stream is cre
   CHECK_FALSE(two.has("lost"));
 }
 
-TEST_CASE_FIXTURE(Group, "two files of one project: only the first is replicated") {
+TEST_CASE_FIXTURE(Group, "of two files of the same project, only the first is replicated") {
   fs::copy_file(one.file("a"), one.file("z"));
   start();
   CHECK(eventually([&] {
@@ -380,8 +380,7 @@ TEST_CASE_FIXTURE(Group, "two files of one project: only the first is replicated
   CHECK(eventually([&] { return two.has("still"); }));
 }
 
-TEST_CASE_FIXTURE(Group,
-                  "messages that are missing: the status says so, and replication continues") {
+TEST_CASE_FIXTURE(Group, "the status reports missing messages, and replication continues") {
   start();
   one.put_and_publish("first");
   one.put_and_publish("second");
@@ -419,7 +418,7 @@ TEST_CASE_FIXTURE(Group,
   CHECK(eventually([&] { return one.has("answer"); }));
 }
 
-TEST_CASE_FIXTURE(Group, "at the end, callers get an error") {
+TEST_CASE_FIXTURE(Group, "callers that still wait when quarry-replica stops get an error") {
   start();
   engine.hold(true);
   one.put("stuck");

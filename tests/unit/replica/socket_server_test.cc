@@ -83,19 +83,19 @@ TEST_CASE_FIXTURE(Server, "a request gets one answer") {
   CHECK(read(slow) == "ok status\n");
 }
 
-TEST_CASE_FIXTURE(Server, "a long request is refused, with and without its end") {
+TEST_CASE_FIXTURE(Server, "a request that is too long is refused, with and without a newline") {
   CHECK(read(send(std::string(101, 'x'))) == "error the request is too long\n");
   CHECK(read(send(std::string(101, 'x') + "\n")) == "error the request is too long\n");
   CHECK(read(send(std::string(100, 'x') + "\n")) == "ok " + std::string(100, 'x') + "\n");
 }
 
-TEST_CASE_FIXTURE(Server, "clients that do not send their requests make room for others") {
+TEST_CASE_FIXTURE(Server, "clients with incomplete requests are disconnected to make room") {
   std::vector<base::Fd> idle;
   for (int i = 0; i < 20; ++i) idle.push_back(send("x"));
   CHECK(read(send("status\n")) == "ok status\n");
 }
 
-TEST_CASE_FIXTURE(Server, "a client that waits keeps its place, and frees it when it leaves") {
+TEST_CASE_FIXTURE(Server, "a waiting client is not disconnected, and makes room when it leaves") {
   std::vector<base::Fd> waiting_clients;
   for (int i = 0; i < 8; ++i) waiting_clients.push_back(send("wait\n"));
   CHECK(eventually([&] { return count_waiting() == 8; }));
@@ -106,8 +106,9 @@ TEST_CASE_FIXTURE(Server, "a client that waits keeps its place, and frees it whe
   for (std::size_t i = 1; i < 8; ++i) CHECK(read(waiting_clients[i]) == "ok {}\n");
 }
 
-TEST_CASE_FIXTURE(Server,
-                  "at the end, waiting clients are disconnected, and late answers are dropped") {
+TEST_CASE_FIXTURE(
+    Server,
+    "waiting clients are disconnected when the server stops, and late answers are dropped") {
   const base::Fd client = send("wait\n");
   CHECK(eventually([&] { return count_waiting() == 1; }));
   end();

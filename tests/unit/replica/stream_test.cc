@@ -329,7 +329,7 @@ TEST_CASE("a deleted stream is created again, and next() fails until seek() is c
   CHECK(again.next().content == "e");
 }
 
-TEST_CASE("reading continues after messages that the engine has discarded") {
+TEST_CASE("reading continues after messages that NATS has discarded") {
   NatsServers servers(1);
   const auto stream = open(options_of(servers));
   publish(*stream, {message("a"), message("b"), message("c")});
@@ -350,7 +350,7 @@ TEST_CASE("reading continues after messages that the engine has discarded") {
   CHECK(Reader(*stream, 3).next().content == "d");
 }
 
-TEST_CASE("a position after the end of the stream is an error") {
+TEST_CASE("seeking past the end of the stream is an error") {
   const NatsServers servers(1);
   const auto stream = open(options_of(servers));
   publish(*stream, {message("a")});
@@ -376,7 +376,7 @@ TEST_CASE("changed options are applied to the stream") {
   CHECK(info.contains("\"storage\":\"file\""));
 }
 
-TEST_CASE("too few servers for the replicas are an error that says so") {
+TEST_CASE("it is an error if there are fewer servers than replicas") {
   const NatsServers servers(1);
   auto options = options_of(servers);
   options.replicas = 3;
@@ -388,13 +388,13 @@ TEST_CASE("too few servers for the replicas are an error that says so") {
   CHECK(result.error().message.contains("cannot create the stream quarry-g with 3 replicas"));
 }
 
-TEST_CASE("what a cluster has acknowledged is there after its leader was killed") {
+TEST_CASE("acknowledged messages survive the loss of the leader") {
   NatsServers servers(3);
   const std::size_t leader = [&] {
     open(options_of(servers));
     return servers.leader("quarry-g");
   }();
-  // Publish through a server that stays, and read through the leader.
+  // Publish through a server that keeps running, and read through the leader.
   const auto publisher = open(options_of(servers, leader + 1));
   const auto stream = open(options_of(servers, leader));
   Reader reader(*stream);
@@ -463,7 +463,7 @@ TEST_CASE("without a quorum nothing is acknowledged") {
   while (content != "c") content = reader.next().content;
 }
 
-TEST_CASE("a cluster keeps repeated messages apart after all its servers were killed" *
+TEST_CASE("a cluster drops repeated messages even after all its servers were killed" *
           doctest::test_suite("long")) {
   NatsServers servers(3);
   const auto stream = open(options_of(servers));
@@ -482,7 +482,8 @@ TEST_CASE("a cluster keeps repeated messages apart after all its servers were ki
   CHECK(reader.next().content == "end");
 }
 
-TEST_CASE("a refused login is repeated with the file's new contents, and never logged") {
+TEST_CASE(
+    "a refused login is retried with the new contents of the file, and passwords are not logged") {
   const NatsServers servers(1, std::string(kUsers));
   const TemporaryFolder folder;
   const LogFile log(folder / "log");
@@ -507,7 +508,7 @@ TEST_CASE("a refused login is repeated with the file's new contents, and never l
   CHECK(!log.text().contains("sesame"));
 }
 
-TEST_CASE("a login without the right to publish is told so") {
+TEST_CASE("publishing without permission is an error") {
   const NatsServers servers(1, std::string(kUsers));
   const TemporaryFolder folder;
   auto options = options_of(servers);
@@ -520,7 +521,7 @@ TEST_CASE("a login without the right to publish is told so") {
   CHECK(result.error().message.contains("Permissions Violation for Publish"));
 }
 
-TEST_CASE("passwords in URLs are not in messages") {
+TEST_CASE("messages do not contain the passwords in URLs") {
   NatsServers servers(1);
   const TemporaryFolder folder;
   const LogFile log(folder / "log");
@@ -539,7 +540,7 @@ TEST_CASE("passwords in URLs are not in messages") {
   CHECK(!log.text().contains("sesame"));
 }
 
-TEST_CASE("files that cannot be used are errors") {
+TEST_CASE("files that cannot be used are reported") {
   const NatsServers servers(1);
   const TemporaryFolder folder;
   write_file(folder / "empty", "");
@@ -589,7 +590,7 @@ TEST_CASE("TLS connects to a server with a trusted certificate for its address")
   CHECK(Reader(*stream).next().content == "a");
 }
 
-TEST_CASE("TLS refuses a server with another name, or of another authority") {
+TEST_CASE("TLS refuses a certificate with another name or of another authority") {
   const Certificates certificates;
   const Certificates others;
   const auto error_of = [](const std::string& configuration, const std::string& authority) {

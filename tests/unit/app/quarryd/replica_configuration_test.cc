@@ -106,7 +106,7 @@ TEST_CASE("without the directive pools, all pools are replicated") {
   CHECK(config->options.waits_for_quorum);
 }
 
-TEST_CASE("quarry-replica reads the pools' repositories, and nothing else of other sections") {
+TEST_CASE("quarry-replica ignores other sections, except the repositories of pools") {
   const TwoPools world;
   const auto reading = quarry::app::read_replica_config(world.file(
       "[global]\nerror_log = relative\n[http]\nlisten = nonsense\n"
@@ -160,7 +160,7 @@ TEST_CASE("an address that is not loopback needs TLS and credentials") {
   }
 }
 
-TEST_CASE("a URL of a server has a known scheme and a host, and no password") {
+TEST_CASE("the URL of a server must have a known scheme and a host, and no password") {
   CHECK(mistakes_with("servers = http://localhost\n").contains("does not begin with nats://"));
   CHECK(mistakes_with("servers = nats://\n").contains("does not contain a host"));
   const std::string mistake = mistakes_with("servers = tls://me:secret@host\n");

@@ -318,7 +318,7 @@ TEST_CASE("a call ends in time, with an error that says whether messages may be 
   CHECK(error({{.content = std::string(4 << 20, 'x')}}) == ErrorCode::kBusy);
 }
 
-TEST_CASE("an interrupted call soon ends without an answer") {
+TEST_CASE("an interrupted call soon returns without an answer") {
   const TemporaryFolder folder;
   const std::string path = folder.string() + "/socket";
   const quarry::base::Fd listener = listen_at(path);
@@ -344,7 +344,7 @@ TEST_CASE("the request of a client that has given up is not stored") {
   CHECK(HandOver(path, 60s).hand_over(numbered_messages(1, 1)) == 1);
 }
 
-TEST_CASE("a call whose server ends sends its messages to the next server") {
+TEST_CASE("if the server exits, a call sends its messages to the next server") {
   const MailWorld world;
   const TemporaryFolder folder;
   const std::string path = folder.string() + "/socket";

@@ -52,7 +52,7 @@ class Host : public World {
 
   Replication& replication() { return replication_; }
 
-  /// Publishes everything. If LOSES_ANSWER, does not record it.
+  /// Publishes everything. If LOSES_ANSWER is true, does not record that.
   void publish(bool loses_answer = false) {
     REQUIRE(replication_.find_changes().has_value());
     for (;;) {
@@ -324,14 +324,14 @@ TEST_CASE("artifacts of a push arrive on the other host with their sender and ti
   }));
 }
 
-TEST_CASE("what a repository holds at first is not published") {
+TEST_CASE("the initial contents of a repository are not published") {
   Group group(1);
   group[0].publish();
   CHECK(group.stream.empty());
   CHECK(group[0].replication().prepare({}) == false);
 }
 
-TEST_CASE("rows and files are replaced by the last entry, whatever their time") {
+TEST_CASE("rows and files are replaced by the last entry, whatever their mtime") {
   Group group(2);
   group[0].set("project-name", "first");
   group[0].put_file("a.txt", "first", 5000);
@@ -365,7 +365,7 @@ TEST_CASE("a setting that changes back is published both times") {
   CHECK(group[1].setting("index-page") == "A");
 }
 
-TEST_CASE("users are replicated with their password, and also without a time") {
+TEST_CASE("users are replicated with their passwords, even if they do not have an mtime") {
   Group group(2);
   group[1].sql("UPDATE user SET cookie='c' WHERE login='g'");
   group[0].sql(
@@ -485,8 +485,8 @@ TEST_CASE("a delta whose source is missing is published when the source has arri
   CHECK(group[0].value("SELECT count(*) FROM fx_quarry_replica_late") == "0");
 }
 
-TEST_CASE("artifacts are published that arrive later under the number of a published receipt") {
-  // Like `fossil pull`, which uses one number for several transactions and fills phantoms.
+TEST_CASE("artifacts that arrive later under the number of a published receipt are published") {
+  // `fossil pull` does this: it uses one number for several transactions, and fills phantoms.
   Group group(2);
   const std::string phantom = sha3("phantom");
   group[0].sql("INSERT INTO blob(rid,rcvid,size,uuid) VALUES(50,0,-1,'" + phantom +
@@ -522,7 +522,7 @@ TEST_CASE("a receipt that is larger than an entry is split, and continues after 
   CHECK(group[1].value("SELECT count(*) FROM blob") == "21");
 }
 
-TEST_CASE("ticket settings make the derived tables of other hosts change") {
+TEST_CASE("ticket settings change the derived tables of other hosts") {
   Group group(2);
   group[0].put(ticket_change(1, 1));
   group.settle();
@@ -553,7 +553,7 @@ TEST_CASE("bad entries and bad artifacts are skipped") {
   CHECK(group[1].setting("project-code") == kProjectCode);
 }
 
-TEST_CASE("another host's hash policy has already been checked") {
+TEST_CASE("the hash policy is not checked for artifacts of other hosts") {
   Group group(2);
   group[1].sql("UPDATE config SET value=4 WHERE name='hash-policy'");  // shun-sha1
   group.stream.push_back({7, fmt::format("from 1700000000000 - -\nfile {} 3\nabc", sha1("abc"))});

@@ -469,7 +469,7 @@ TEST_CASE("a repeated push fails until other hosts have confirmed it") {
   CHECK_FALSE(last.body.contains(kUnconfirmed));
 }
 
-TEST_CASE("a push without news waits only if the repository has changed since it was confirmed") {
+TEST_CASE("a push without new artifacts waits only if the repository has unconfirmed changes") {
   const World world;
   world.repository("one.fossil");
   Replica replica(world);
@@ -494,7 +494,8 @@ TEST_CASE("a push fails if quarry-replica does not run") {
   CHECK(reply.error.contains("nobody.sock"));
 }
 
-TEST_CASE("a pool that does not wait for other hosts only notifies quarry-replica of news") {
+TEST_CASE(
+    "a pool that does not wait for other hosts only notifies quarry-replica of new artifacts") {
   const World world;
   world.repository("one.fossil");
   WorkerOptions options = replicated(world, world.path("nobody.sock"));
