@@ -120,7 +120,7 @@ class Server final : private PageConnection::Owner, private FossilRun::Owner {
   /// requests start again.
   void unshare(FossilRun& run);
   void answer(PageConnection& connection, const std::shared_ptr<const CachedPage>& page);
-  /// Sends the held reply of CONNECTION as far as it is complete.
+  /// Sends the part of CONNECTION's held reply that has arrived, and no longer holds the reply.
   void release(PageConnection& connection);
   void on_published(PageConnection& connection, const Result<void>& published);
   /// While there are too many unread bytes in total, closes the connection with the most unread

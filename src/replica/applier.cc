@@ -277,7 +277,7 @@ void Applier::apply_to(const std::string& project, std::vector<Entry>&& entries)
     repositories_->change(*one, [&](Facts& facts) { facts.waiting += entries.size(); });
     return;
   }
-  // After a rewind, most repositories have applied the entries before.
+  // After a rewind, most repositories have already applied the entries.
   const Facts facts = repositories_->facts(*one);
   if (facts.was_opened && facts.position.created == position_.created) {
     std::erase_if(entries,

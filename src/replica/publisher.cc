@@ -230,7 +230,8 @@ Result<void> Publisher::round(const ReplicatedPtr& one, std::vector<Done>& waite
   if (!before) return fail(ErrorCode::kNotFound, "{} does not exist", one->path.string());
   const bool is_settled = is_settled_now(*before);
   const auto end = Clock::now() + options_.acknowledge_timeout;
-  // Another process might hold the write lock for longer than OpenOptions::busy_timeout.
+  // Retry, because another process might hold the write lock for longer than
+  // OpenOptions::busy_timeout.
   const auto use = [&](const Repositories::Action& action) {
     Result<void> done = repositories_.use(one, action);
     while (!done && done.error().code == ErrorCode::kBusy && !waiters.empty() &&

@@ -1,4 +1,4 @@
-// Publishes what the repositories of this host have to publish. Some threads work through a queue of
+// Publishes the changes of this host's repositories. Some threads work through a queue of
 // repositories; one repository is never in two threads. All callers that wait for a repository when
 // its turn begins share this turn. Callers that arrive later wait for the next turn.
 #pragma once

@@ -34,7 +34,7 @@ std::optional<FileState> file_state(const fs::path& path) {
                   .inode = status.st_ino,
                   .time = nanoseconds(status.st_mtim),
                   .size = status.st_size};
-  // An empty log is the same as none, because opening and closing the file creates and removes it.
+  // An empty log is the same as none, because opening and closing a repository creates and removes it.
   if (::stat((path.native() + "-wal").c_str(), &status) == 0 && status.st_size > 0) {
     state.log_time = nanoseconds(status.st_mtim);
     state.log_size = status.st_size;

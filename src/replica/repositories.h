@@ -81,7 +81,7 @@ using ReplicatedPtr = std::shared_ptr<Replicated>;
 class ReadPosition {
  public:
   virtual ~ReadPosition() = default;
-  /// Returns the position with which PROJECT's repository starts.
+  /// Returns the position at which a new repository of PROJECT starts.
   virtual sync::ReplicaPosition start_of(const std::string& project) = 0;
   /// PROJECT's repository was opened and has POSITION. Makes the process read again from there if
   /// the project's messages were skipped. That is likely if the file IS_NEW.

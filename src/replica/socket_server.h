@@ -36,8 +36,8 @@ class SocketServer {
                                                       const SocketServerOptions& options = {});
   ~SocketServer();
 
-  /// Serves clients until GOES_ON returns false. It is called whenever FD can be read. Clients that
-  /// then wait for an answer get an error.
+  /// Serves clients until GOES_ON returns false. GOES_ON is called whenever FD can be read. Clients
+  /// that are still waiting for an answer then get an error.
   void run(int fd, const std::function<bool()>& goes_on);
 
  private:

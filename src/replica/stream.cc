@@ -677,7 +677,7 @@ Result<void> NatsStream::send(const Link& link, const NewStreamMessage& message,
   return fail(code, "cannot publish {} bytes: {}", message.content.size(), text_of(status));
 }
 
-/// Sends MESSAGES once, and waits for their acknowledgements as long as one comes every PATIENCE.
+/// Sends MESSAGES once, and waits for their acknowledgements. Fails if none arrives for PATIENCE.
 NatsStream::Attempt NatsStream::attempt(const Inbox& mailbox,
                                         std::span<const NewStreamMessage> messages,
                                         milliseconds patience, Clock::time_point end) {

@@ -144,7 +144,7 @@ struct Config {
 /// Directives without a value are commented out. Unless HAS_SECRETS, passwords in URLs are masked.
 std::string dump(const Config& config, bool has_secrets = false);
 
-/// Returns VALUE, which a directive of the pool NAME has, with NAME in place of `$pool`.
+/// Returns the VALUE of a directive of the pool NAME with `$pool` replaced by NAME.
 std::string with_pool_name(std::string value, const std::string& name);
 
 /// Returns whether the file PATH starts with SQLite's header. Also returns true if the file cannot

@@ -49,8 +49,7 @@ struct Handles {
   /// (repository/repository_name.h). MAY_HAVE_WRITTEN: the request might have changed the
   /// repository. Can be empty.
   std::function<void(std::uint32_t number, bool may_have_written)> after_request = {};
-  /// Other hosts must confirm the change of a POST through this socket before the client gets the
-  /// reply.
+  /// The client gets the reply to a POST after this process has published the change.
   ReplicaSocket replica = {};
 };
 

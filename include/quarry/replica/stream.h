@@ -67,8 +67,8 @@ struct StreamMessage {
   std::string content;
 };
 
-/// A connection. publish() can be called by several threads at the same time; next() and the
-/// functions that move the position by only one thread.
+/// A connection. Several threads can call publish() at the same time, but only one thread may call
+/// seek() and next().
 class Stream {
  public:
   /// Connects, and creates the stream if it does not exist. If the stream has other options, changes

@@ -140,7 +140,7 @@ Result<void> Replication::published(const std::vector<OutgoingEntry>& entries) {
 Result<void> Replication::apply(const std::vector<IncomingEntry>& entries,
                                 const ReplicaPosition& position) {
   EntryApplication application(repository_, tables_, max_entry_, entries, position);
-  // A change that is found here is synced to the disk, unlike the commit of the application.
+  // Find changes here, too, because this commit is synced to the disk, unlike that of run().
   if (application.has_changes()) QUARRY_TRY(find_changes());
   return application.run(compared_);
 }

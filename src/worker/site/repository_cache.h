@@ -31,8 +31,8 @@ class RepositoryCache {
   /// Succeeds if NAME is open or its file exists. Errors: the same as for locate().
   Result<void> check_exists(const std::filesystem::path& folder,
                             const repository::RepositoryName& name);
-  /// Returns the Repository::state() of which other hosts have confirmed that they have everything,
-  /// or 0. It belongs to the repository that was returned last.
+  /// Returns the last Repository::state() that other hosts have confirmed, or 0, for the repository
+  /// that was returned last.
   std::uint64_t& confirmed_state() { return entries_.front().confirmed_state; }
   /// Calls Repository::keep_log_short() for each repository that was written to.
   void keep_logs_short();

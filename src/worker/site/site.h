@@ -47,8 +47,8 @@ class Site : public Handler {
   repository::OpenOptions open_options();
   Reply answer_sync(const Request& request, const Target& target, BodyReader& reader,
                     scoreboard::Slot& slot);
-  /// Sends what a request has stored to other hosts, and waits until they have confirmed it if the
-  /// pool's options say so. If they do not, puts an error into ANSWER, the reply to REQUEST.
+  /// Publishes what REQUEST has stored. If the pool's options say so, waits until other hosts have
+  /// confirmed it, or puts an error into ANSWER, the reply, if they do not.
   void publish(const Request& request, repository::Repository& repository, scoreboard::Slot& slot,
                sync::Reply& answer);
   Reply answer_queue(const Request& request, const Target& target, BodyReader& body,

@@ -21,7 +21,7 @@ from support.program import quarry_as_user
 
 pytestmark = pytest.mark.skipif(bool(cluster.obstacle()), reason=cluster.obstacle())
 
-#: An error, although fossil 2.21 exits with 0 after any error of a server.
+#: The error of a push. fossil 2.21 nevertheless exits with 0, as after all errors of a server.
 NOT_CONFIRMED = "Error: the push is stored on this host, but the other hosts have not confirmed it"
 
 

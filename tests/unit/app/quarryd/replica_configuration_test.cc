@@ -23,7 +23,7 @@ class TwoPools {
   TwoPools() { std::ofstream(folder_ / "one.fossil") << std::string("SQLite format 3\0", 16); }
   std::string folder() const { return folder_.string(); }
   /// Returns two pools: [www] serves a file, and [mirror] serves a folder. MORE and MIRRORS are
-  /// more lines of them.
+  /// additional lines of [www] and [mirror].
   std::string pools(const std::string& more = "", const std::string& mirrors = "") const {
     return "[www]\nlisten = 9001\nrepository = " + folder() + "/one.fossil\n" + more +
            "[mirror]\nlisten = 9002\nrepositories = " + folder() + "\n" + mirrors;
