@@ -188,7 +188,7 @@ Result<ReplicatedPtr> named(Repositories& repositories, std::string_view words) 
 
 Result<void> Node::publish(std::string_view words, const SocketServer::Answer& answer, bool waits) {
   QUARRY_TRY_ASSIGN(const ReplicatedPtr one, named(repositories_, words));
-  // The publisher holds requests that come before the first connection, for example after a reload.
+  // Do not refuse requests before the first connection, for example after a reload: they wait.
   if (waits && !health_.is_starting()) QUARRY_TRY(health_.check());
   publisher_.publish(one, [answer](const Result<void>& result) {
     answer(result ? Result<std::string>("{}") : std::unexpected(result.error()));

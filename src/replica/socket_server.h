@@ -37,7 +37,7 @@ class SocketServer {
   ~SocketServer();
 
   /// Serves clients until GOES_ON returns false. GOES_ON is called whenever FD can be read. Clients
-  /// that are still waiting for an answer then get an error.
+  /// that are still waiting for an answer are then disconnected.
   void run(int fd, const std::function<bool()>& goes_on);
 
  private:

@@ -9,7 +9,7 @@ namespace {
 
 using base::LogLevel;
 
-// Time to connect after the start before a failure is logged, and publications fail at once.
+// Time to connect after the start. After this, a failure is logged, and publications fail at once.
 constexpr std::chrono::seconds kStartTime{3};
 constexpr const char* kNoServer = "no server of the stream answers";
 

@@ -124,7 +124,7 @@ void read_users(Database& database, SecurityNews& news) {
   }
 }
 
-/// What is compared of a user.
+/// The properties of a user that are compared.
 struct ComparedUser {
   std::string capabilities;
   std::string trace;

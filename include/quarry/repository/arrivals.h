@@ -7,12 +7,12 @@
 // artifacts. Insertions are fast, because new rows belong at the end of the index. `fossil rebuild`
 // keeps the index.
 //
-// Shunned artifacts are never reported, nor are artifacts that came from another host through the
-// stream (see replica_tables.h): that host reports them. An artifact that cannot be reported yet is deferred. This
-// applies to deltas whose source is missing, check-ins whose baseline is missing, and private
-// artifacts, including artifacts that await a moderator. Phantoms are deferred too. `fossil pull`
-// uses one number for all its round trips, so the content of a phantom can arrive under the number
-// of a request that has already been reported. The deferred rows are in our own table:
+// Shunned artifacts are never reported. Artifacts that came from another host through the stream (see
+// replica_tables.h) are reported only by that host. An artifact that cannot be reported yet is
+// deferred. This applies to deltas whose source is missing, check-ins whose baseline is missing, and
+// private artifacts, including artifacts that await a moderator. Phantoms are deferred too.
+// `fossil pull` uses one number for all its round trips, so the content of a phantom can arrive under
+// the number of a request that has already been reported. The deferred rows are in our own table:
 //
 //   fx_quarry_untold(rid)
 //

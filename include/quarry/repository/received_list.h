@@ -28,8 +28,8 @@ class ReceivedList {
   /// Returns the number (rcvfrom.rcvid) of the last request that brought an artifact, or 0 if there
   /// is none.
   Result<std::int64_t> last_receipt();
-  /// Returns whether one of the requests with a number above AFTER and up to UP_TO did not come from
-  /// another host through the stream.
+  /// Returns whether this host received at least one of the requests with a number above AFTER and up
+  /// to UP_TO from a client. The others came from other hosts through the stream.
   Result<bool> has_own(std::int64_t after, std::int64_t up_to);
   /// Returns the first argument of lines() for the hook's next run. AFTER is the last request that
   /// was reported. Requests that are more than a day older than the newest request are skipped. If
@@ -39,7 +39,8 @@ class ReceivedList {
   /// Returns the lines for the artifacts of all requests with a number above AFTER and up to UP_TO,
   /// sorted by row id. If the lines exceed MAX_BYTES, the rest is replaced by a line "...".
   /// Includes private artifacts, because only administrators of the project can install the hooks
-  /// that get the lines. Leaves out artifacts that came from another host, which runs its own hooks. Call Arrivals::prepare() first. Error: kInvalid.
+  /// that get the lines. Leaves out artifacts that came from another host, which runs its own hooks.
+  /// Call Arrivals::prepare() first. Error: kInvalid.
   Result<std::string> lines(std::int64_t after, std::int64_t up_to, std::size_t max_bytes);
 
  private:

@@ -86,7 +86,7 @@ class SecurityLog {
 
   /// Saves the current users for later comparison.
   Result<void> note_users();
-  /// Saves the user LOGIN, so that its changes are not reported.
+  /// Saves the user LOGIN. after() then does not report earlier changes of the user.
   Result<void> note_user(std::string_view login);
 
  private:

@@ -149,8 +149,8 @@ Result<void> EntryApplication::want(std::string_view name) {
   return tables_.queue(fmt::format("want {}\n", name));
 }
 
-/// Calls CHANGE, which changes the row KEY of TABLE. The host on which a user was changed reports the
-/// change. This host reports only its own changes that are not yet reported.
+/// Calls CHANGE, which changes the row KEY of TABLE. Only the host on which a user was changed reports
+/// the change, so this host does not, unless it has a change of its own to report.
 Result<void> EntryApplication::change_row(std::string_view table, std::string_view key,
                                           const std::function<Result<void>()>& change) {
   if (table != "user") return change();

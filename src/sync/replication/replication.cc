@@ -95,7 +95,7 @@ Result<std::vector<OutgoingEntry>> Replication::outgoing(std::size_t count) {
     QUARRY_TRY(tables_.record(rest));
     QUARRY_TRY(commit(receipt, are_rows_recorded));
   }
-  // All receipts that were read might contain only artifacts that wait. Others can follow them.
+  // If the receipts that were read contain only artifacts that wait, continue with later receipts.
   return entries.empty() ? outgoing(count) : std::move(entries);
 }
 
