@@ -70,6 +70,7 @@ WALKS = {
     "FROM fx_quarry_replica_private AS p": "what is private",
     "FROM fx_quarry_replica_late AS l": "artifacts that wait or are shunned",
     "DELETE FROM fx_quarry_replica_sent": "a hundred rows",
+    "INSERT OR IGNORE INTO fx_quarry_replica_received SELECT rcvid": "once, in a copy from another host",
     "FROM fx_quarry_replica_out": "changes that are not yet published",
     "FROM pending_alert": "pending notifications, at most a day's events",
     "FROM subscriber LEFT JOIN user": "everybody who gets mail",

@@ -62,7 +62,8 @@ Node::Node(const ReplicaOptions& options, Stream& stream)
       applier_(stream, health_,
                {.host = options.stream.host, .position_file = options.folder / "position"},
                [this] { publisher_.release(); }),
-      repositories_(options.pools, options.open, stream.max_content() - 1024, applier_),
+      repositories_(options.pools, options.open, options.stream.host, stream.max_content() - 1024,
+                    applier_),
       publisher_(repositories_, stream, health_,
                  {.host = options.stream.host, .acknowledge_timeout = options.acknowledge_timeout}),
       watch_([this] { watch(); }) {}

@@ -58,8 +58,9 @@ Result<void> replace_file(const fs::path& path, std::string_view text) {
 }
 
 Repositories::Repositories(std::vector<ReplicatedPool> pools, repository::OpenOptions open,
-                           std::size_t max_entry, ReadPosition& position)
+                           std::string host, std::size_t max_entry, ReadPosition& position)
     : pools_(std::move(pools)),
+      host_(std::move(host)),
       max_entry_(max_entry),
       open_(std::move(open)),
       position_(position) {}
@@ -313,7 +314,7 @@ Result<void> Repositories::introduce(const ReplicatedPtr& one) {
   QUARRY_TRY_ASSIGN(const std::string project, replication.project());
   if (project.empty()) return fail(ErrorCode::kInvalid, "the repository has no project code yet");
   QUARRY_TRY(claim(one, project));
-  QUARRY_TRY(replication.prepare(position_.start_of(project)));
+  QUARRY_TRY(replication.prepare(position_.start_of(project), host_));
   QUARRY_TRY_ASSIGN(const sync::ReplicaPosition position, replication.position());
   bool is_new = false;
   change(*one, [&](Facts& facts) {

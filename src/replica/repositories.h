@@ -92,8 +92,8 @@ class ReadPosition {
 /// All functions can be called by several threads.
 class Repositories {
  public:
-  /// POSITION is not owned. MAX_ENTRY: see sync::Replication.
-  Repositories(std::vector<ReplicatedPool> pools, repository::OpenOptions open,
+  /// POSITION is not owned. HOST and MAX_ENTRY: see sync::Replication.
+  Repositories(std::vector<ReplicatedPool> pools, repository::OpenOptions open, std::string host,
                std::size_t max_entry, ReadPosition& position);
 
   /// Finds the files of all pools, and forgets those that were removed. STATE_FILE is the file
@@ -143,6 +143,7 @@ class Repositories {
   void close_one_too_many();
 
   const std::vector<ReplicatedPool> pools_;
+  const std::string host_;
   const std::size_t max_entry_;
   repository::OpenOptions open_;
   ReadPosition& position_;

@@ -1,7 +1,7 @@
 // The state of replication in a repository, in our own tables. For sync/replication.h.
 //
-//   fx_quarry_replica           one row: the applied position of the stream (created, sequence), and
-//                               the last receipt (rcvid) that was published
+//   fx_quarry_replica           one row: the applied position of the stream (created, sequence), the
+//                               last receipt (rcvid) that was published, and the name of the host
 //   fx_quarry_replica_sent      for recent receipts: the last published artifact (rid), and the number
 //                               of the receipt's artifacts up to it
 //   fx_quarry_replica_received  all receipts that came from the stream. Rows are never deleted, because
@@ -101,6 +101,7 @@ class ReplicaTables {
 
   Result<bool> exist();
   Result<ReplicaPosition> position();
+  Result<std::string> host();
   /// Returns the rows that have changed. Leaves out rows that cannot be in a card. A private artifact
   /// that has become public counts as a deleted row of the table `private`.
   Result<std::vector<ChangedRow>> changed_rows();
@@ -124,7 +125,10 @@ class ReplicaTables {
 
   /// Creates the tables. Everything that the repository holds counts as published, and POSITION as
   /// applied.
-  Result<void> create(const ReplicaPosition& position);
+  Result<void> create(const ReplicaPosition& position, std::string_view host);
+  /// Makes a copy of another host's repository belong to HOST. The other host reports what it has
+  /// received.
+  Result<void> adopt(std::string_view host);
   Result<void> set_position(const ReplicaPosition& position);
   Result<void> record(const std::vector<ChangedRow>& rows);
   Result<void> record(const PublishedArtifacts& artifacts);

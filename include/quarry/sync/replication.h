@@ -65,8 +65,10 @@ class Replication {
       : repository_(repository), tables_(repository), max_entry_(max_entry) {}
 
   /// Creates the tables at the first call for a repository. What the repository holds at that time
-  /// counts as published, and POSITION as applied. Returns whether the tables were created.
-  Result<bool> prepare(const ReplicaPosition& position);
+  /// counts as published, and POSITION as applied. If the file is a copy from a host with another
+  /// name than HOST, events and mail that wait in it are not sent. Returns whether the tables were
+  /// created.
+  Result<bool> prepare(const ReplicaPosition& position, std::string_view host);
   /// Returns the project code.
   Result<std::string> project();
   /// Returns the position up to which entries were applied.

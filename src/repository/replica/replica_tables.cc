@@ -27,7 +27,7 @@ constexpr std::string_view kPrivate = "private";
 
 constexpr const char* kReplicaSchema =
     "CREATE TABLE fx_quarry_replica(id INTEGER PRIMARY KEY CHECK(id=1), created INT, sequence INT,"
-    " receipt INT, first INT);"
+    " receipt INT, first INT, host TEXT);"
     "CREATE TABLE fx_quarry_replica_sent(rcvid INTEGER PRIMARY KEY, rid INT, artifacts INT);"
     "CREATE TABLE fx_quarry_replica_received(rcvid INTEGER PRIMARY KEY);"
     "CREATE TABLE fx_quarry_replica_late(rid INTEGER PRIMARY KEY);"
@@ -227,13 +227,13 @@ Result<bool> ReplicaTables::exist() {
                  [](Database& database) { return database.has_table("fx_quarry_replica"); });
 }
 
-Result<void> ReplicaTables::create(const ReplicaPosition& position) {
+Result<void> ReplicaTables::create(const ReplicaPosition& position, std::string_view host) {
   const auto created = guarded(repository_.internals(), [&](Database& database) {
     database.execute(kReplicaSchema);
     database.execute(
-        "INSERT INTO fx_quarry_replica(id,created,sequence,receipt,first)"
-        " SELECT 1, ?1, ?2, ifnull(max(rcvid),0), ifnull(max(rcvid),0) FROM rcvfrom",
-        position.created, static_cast<std::int64_t>(position.sequence));
+        "INSERT INTO fx_quarry_replica(id,created,sequence,receipt,first,host)"
+        " SELECT 1, ?1, ?2, ifnull(max(rcvid),0), ifnull(max(rcvid),0), ?3 FROM rcvfrom",
+        position.created, static_cast<std::int64_t>(position.sequence), host);
     database.execute("INSERT INTO fx_quarry_replica_private SELECT rid FROM private AS p");
   });
   QUARRY_TRY(created);
@@ -246,6 +246,24 @@ Result<ReplicaPosition> ReplicaTables::position() {
     Query query = database.query("SELECT created, sequence FROM fx_quarry_replica WHERE id=1");
     if (!query.step()) return ReplicaPosition();
     return ReplicaPosition{query.integer(0), static_cast<std::uint64_t>(query.integer(1))};
+  });
+}
+
+Result<std::string> ReplicaTables::host() {
+  return guarded(repository_.internals(), [](Database& database) {
+    return database.first_text("SELECT host FROM fx_quarry_replica WHERE id=1");
+  });
+}
+
+Result<void> ReplicaTables::adopt(std::string_view host) {
+  return guarded(repository_.internals(), [&](Database& database) {
+    database.execute("UPDATE fx_quarry_replica SET host=?1 WHERE id=1", host);
+    database.execute(
+        "INSERT OR IGNORE INTO fx_quarry_replica_received SELECT rcvid FROM rcvfrom"
+        " WHERE rcvid<=(SELECT receipt FROM fx_quarry_replica WHERE id=1)");
+    if (database.has_table("pending_alert")) database.execute("DELETE FROM pending_alert");
+    if (database.has_table("fx_quarry_mail")) database.execute("DELETE FROM fx_quarry_mail");
+    database.execute("DROP TABLE IF EXISTS fx_quarry_users");
   });
 }
 

@@ -28,19 +28,21 @@ void append(const PublishedArtifacts& more, PublishedArtifacts& to) {
 
 }  // namespace
 
-Result<bool> Replication::prepare(const ReplicaPosition& position) {
+Result<bool> Replication::prepare(const ReplicaPosition& position, std::string_view host) {
   QUARRY_TRY(repository::Arrivals(repository_).prepare());
+  bool exist = false;
   {
     QUARRY_TRY_ASSIGN(const auto snapshot, repository_.snapshot());
-    QUARRY_TRY_ASSIGN(const bool exist, tables_.exist());
-    if (exist) return false;
+    QUARRY_TRY_ASSIGN(exist, tables_.exist());
+    if (exist) {
+      QUARRY_TRY_ASSIGN(const std::string owner, tables_.host());
+      if (owner == host) return false;
+    }
   }
   QUARRY_TRY_ASSIGN(Receipt receipt, repository_.receive());
-  QUARRY_TRY_ASSIGN(const bool exist, tables_.exist());
-  if (exist) return false;
-  QUARRY_TRY(tables_.create(position));
+  QUARRY_TRY(exist ? tables_.adopt(host) : tables_.create(position, host));
   QUARRY_TRY(receipt.commit());
-  return true;
+  return !exist;
 }
 
 Result<std::string> Replication::project() {

@@ -47,7 +47,7 @@ class Host : public World {
       : number_(number), stream_(stream), replication_(repository(), kMaxEntry) {
     clock().passed = number * 1000000LL;
     add_user("oy", "oy", secret_of("oy", "pw"));
-    REQUIRE(replication_.prepare({.created = 1}) == true);
+    REQUIRE(replication_.prepare({.created = 1}, "host") == true);
   }
 
   Replication& replication() { return replication_; }
@@ -328,7 +328,7 @@ TEST_CASE("the initial contents of a repository are not published") {
   Group group(1);
   group[0].publish();
   CHECK(group.stream.empty());
-  CHECK(group[0].replication().prepare({}) == false);
+  CHECK(group[0].replication().prepare({}, "host") == false);
 }
 
 TEST_CASE("rows and files are replaced by the last entry, whatever their mtime") {
@@ -596,6 +596,28 @@ TEST_CASE("only the host that has received an artifact from a client reports it"
   CHECK(group[0].reports() == Reports{{sha3("secret"), "e"}});
   CHECK(group[1].reports().size() == 150);
   CHECK(group[2].reports().empty());
+}
+
+TEST_CASE("what waits in a copy from another host is not reported") {
+  Group group(2);
+  for (Host* const host : {&group[0], &group[1]}) {
+    host->begin_reports();
+    CHECK(host->changes_of_users().empty());
+    host->put("secret", true);
+    host->put(ticket_change(1, 1));
+    host->sql("UPDATE user SET cap='hgio' WHERE login='g'");
+    host->publish();
+  }
+  CHECK(group[0].replication().prepare({}, "host") == false);
+  CHECK(group[1].replication().prepare({}, "other") == false);
+  CHECK(group[0].reports().size() == 2);
+  CHECK(group[0].changes_of_users().size() == 1);
+  CHECK(group[1].reports().empty());
+  group[1].make_public("secret");
+  CHECK(group[1].reports().empty());
+  // It reports what it receives.
+  group[1].put("one");
+  CHECK(group[1].reports().size() == 1);
 }
 
 TEST_CASE("a changed user is reported by the host on which it was changed") {
