@@ -132,7 +132,11 @@ void NatsServers::kill(std::size_t server) {
 }
 
 void NatsServers::stop(std::size_t server) {
-  ::kill(servers_[server].pid, SIGSTOP);
+  const pid_t pid = servers_[server].pid;
+  ::kill(pid, SIGSTOP);
+  // Until all its threads have stopped, the server can still store a message.
+  siginfo_t stopped{};
+  ::waitid(P_PID, static_cast<id_t>(pid), &stopped, WSTOPPED);
 }
 
 void NatsServers::resume(std::size_t server) {

@@ -265,7 +265,7 @@ TEST_CASE("a stream can be opened before the servers are up") {
   CHECK((*stream)->next(kShort).error().code == ErrorCode::kBusy);
   servers.start(0);
   CHECK(publish(**stream, {message("a")}) == 1);
-  CHECK((*stream)->is_connected());
+  CHECK(eventually([&] { return (*stream)->is_connected(); }));
   CHECK(Reader(**stream).next().content == "a");
 }
 
