@@ -62,7 +62,7 @@ class ConnectionBounds {
   AddressCounts counts_;
   /// Number of buffered reply bytes of all connections.
   std::ptrdiff_t unsent_ = 0;
-  /// Whether the limit is reached and all connections have to stay open.
+  /// Whether the limit is reached and no connection can be closed.
   bool is_crowded_ = false;
   base::Event retry_;
   base::LogThrottle eviction_log_;

@@ -31,7 +31,7 @@ Result<void> note_move(Directories& directories, const Job& job, Stage from, Sta
 Result<std::vector<Moved>> take_moves(Directories& directories);
 
 /// Returns the job NAME in its current stage, or nullopt if it does not exist or cannot be read.
-/// Searches twice, because the job can move in the meantime.
+/// Searches up to three times, because a search can miss a job that moves during the search.
 std::optional<std::pair<Stage, Job>> job_anywhere(const Directories& directories,
                                                   const ChangeSetName& name);
 

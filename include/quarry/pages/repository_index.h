@@ -50,7 +50,7 @@ class RepositoryIndex {
   /// Creates the index of FOLDER. OPEN contains the options for opening its repositories.
   RepositoryIndex(std::filesystem::path folder, repository::OpenOptions open);
 
-  /// Returns the repositories in the subfolder BELOW that anonymous visitors are allowed to read.
+  /// Returns the repositories that anonymous visitors are allowed to read in the subfolder BELOW.
   /// "" means the whole folder. The list is empty if the subfolder does not exist.
   RepositoryList list(std::string_view below = {});
 

@@ -20,11 +20,11 @@ class NameLists {
   /// Created by Repository. STATE is not owned.
   explicit NameLists(RepositoryState& state) : state_(&state) {}
 
-  /// Calls VISIT for the name of each artifact in rid order, except phantoms, shunned and private
-  /// artifacts. The function is for clones by old clients.
+  /// Calls VISIT for the name of each artifact in rid order, except artifacts that are phantoms,
+  /// shunned or private. The function is for clones by old clients.
   Result<void> visit_names(const std::function<void(const artifact::HashName&)>& visit);
-  /// Returns the names of the clusters that another cluster lists. Leaves out phantoms, shunned and
-  /// private clusters.
+  /// Returns the names of the clusters that another cluster lists. Leaves out clusters that are
+  /// phantoms, shunned or private.
   std::vector<artifact::HashName> clusters();
   /// Returns the names of the private artifacts that have content, for a client that is allowed to
   /// receive them.

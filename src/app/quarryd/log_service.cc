@@ -76,7 +76,7 @@ Result<base::Fd> open_file_of(const std::optional<master::Credentials>& user,
   }
   const uid_t wanted = user ? user->uid : ::geteuid();
   if ((status.st_mode & S_IFMT) == type && (is_made || status.st_uid == wanted)) return file;
-  return fail(ErrorCode::kDenied, "{} must be a {} of user {}; remove it", name,
+  return fail(ErrorCode::kDenied, "{} is not a {} that user {} owns; remove it", name,
               type == S_IFIFO ? "FIFO" : "file", wanted);
 }
 

@@ -28,11 +28,10 @@ void set_limit(Resource resource, std::optional<std::uint64_t> value, const char
   ::getrlimit(resource, &limit);
   limit.rlim_cur = std::min<rlim_t>(*value, limit.rlim_max);
   ::setrlimit(resource, &limit);
-  base::log(
-      LogLevel::kWarning,
-      "cannot set {} to {}{}: it stays at {}, the limit of [global] or the limit that quarryd "
-      "was started with",
-      directive, written(*value), reason, written(limit.rlim_cur));
+  base::log(LogLevel::kWarning,
+            "cannot set {} to {}{}; using {}, the highest value that [global] or the limits of "
+            "quarryd's parent allow",
+            directive, written(*value), reason, written(limit.rlim_cur));
 }
 
 void set_priority(std::optional<int> priority) {

@@ -38,7 +38,7 @@ void hand_over(const Children& service, std::uint64_t generation, Handover& hand
 Error execute_again(const std::filesystem::path& program, std::vector<std::string> arguments,
                     const Handover& handover);
 
-/// Gives SERVICE a board, either from INHERITED or a new one. Errors: kIo, kLimit.
+/// Gives SERVICE a board, either one from INHERITED or a new one. Errors: kIo, kLimit.
 Result<void> set_up_board(Children& service, std::vector<InheritedBoard>& inherited,
                           PreviousGeneration& previous);
 

@@ -13,8 +13,8 @@
 
 namespace quarry::repository {
 
-/// Replaces SQLite's methods of the file as long as the object exists. Meanwhile, the database
-/// cannot enter WAL mode.
+/// While an object of this class exists, it replaces SQLite's I/O methods of the file, and the
+/// database cannot enter WAL mode.
 class GatheredWrites {
  public:
   /// FILE is a descriptor of DATABASE's file. Neither is owned.

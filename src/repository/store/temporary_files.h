@@ -18,10 +18,10 @@ class TemporaryFileError : public SqliteError {
 /// Throws TemporaryFileError if the folder does not exist.
 std::filesystem::path temporary_folder();
 
-/// Returns the error that WHAT ("a temporary file") cannot be written, for the reason WHY. CODE is
-/// SQLite's code.
+/// Returns an error which says that WHAT (such as "a temporary file") cannot be written, and WHY.
+/// CODE is SQLite's code.
 TemporaryFileError cannot_write_temporary(int code, std::string_view what, std::string_view why);
-/// Returns the error that WHAT cannot be read, for the reason WHY.
+/// Returns an error which says that WHAT cannot be read, and WHY.
 TemporaryFileError cannot_read_temporary(std::string_view what, std::string_view why);
 
 }  // namespace quarry::repository

@@ -7,12 +7,12 @@
 //
 //   120 write   121 checkpoint   122 recover   123 … 127 readers
 //
-//   (a) A connection copies frames only while it also holds 120. During this time, a writer of any
-//       program cannot reset the log. SQLite requests a reader's byte exclusively before it copies.
+//   (a) A connection copies frames only while it also holds 120. During this time, no writer of
+//       any program can reset the log. SQLite requests a reader's byte exclusively before it copies.
 //       If the connection holds 121 without 120, this request returns busy, and SQLite does not
 //       copy frames.
 //   (b) A connection resets the log (requests 124 to 127 together, exclusively) only while it
-//       also holds 121. During this time, a checkpoint of any program cannot run. 121 is taken
+//       also holds 121. During this time, no program can run a checkpoint. 121 is taken
 //       without waiting. If 121 is not free, the request for 124 to 127 returns busy, and SQLite
 //       appends to the log.
 //

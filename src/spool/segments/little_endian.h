@@ -64,7 +64,7 @@ class FieldReader {
   }
   std::string_view rest() const { return rest_; }
   bool has_failed() const { return has_failed_; }
-  /// Returns whether all fields were present, without further data.
+  /// Returns whether all fields were present and no data follows them.
   bool is_whole() const { return !has_failed_ && rest_.empty(); }
 
  private:

@@ -224,7 +224,7 @@ Result<void> SpoolFiles::remove_all() const {
 }
 
 Result<std::string> SpoolFiles::put_aside(const std::filesystem::path& path) const {
-  // After a queue was empty, segment numbers are reused. Avoid the names of earlier files.
+  // After a queue has been empty, segment numbers are reused. Avoid the names of earlier files.
   for (int count = 1;; ++count) {
     auto aside = path;
     aside += count == 1 ? ".damaged" : fmt::format(".damaged.{}", count);

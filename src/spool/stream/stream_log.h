@@ -23,8 +23,8 @@ namespace quarry::spool {
 
 class StreamLog {
  public:
-  /// Opens the segments in FILES. append() then continues after the last existing message, or after
-  /// the last read position of SUBSCRIPTIONS (by name) if that is later. If a crash of the machine
+  /// Opens the segments in FILES. append() then continues after the last existing message, or at the
+  /// furthest read position in SUBSCRIPTIONS (by name) if that is later. If a crash of the machine
   /// has lost messages that a subscription had read, their ids must not be reused. Errors: file
   /// system errors.
   static Result<std::unique_ptr<StreamLog>> open(

@@ -153,7 +153,7 @@ Result<void> QueueAnswer::act_by_form(base::UnixMillis now) {
   if (!is_from_own_page(request_) ||
       !login_.is_form_token(http::form_value(form, "csrf").value_or(""))) {
     return refuse(403,
-                  "the form is not from a page of this login: open the page of the change set "
+                  "the form does not belong to your login session: open the page of the change set "
                   "again, and repeat the action there");
   }
   QUARRY_TRY_ASSIGN(const changes::Job job, do_action(form, now));

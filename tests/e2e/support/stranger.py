@@ -71,8 +71,9 @@ def is_held_up(page) -> bool:
 
 
 def refusal(attempt, guess):
-    """Returns the reply that refuses ATTEMPT after ALLOWED failures. On a slow machine, the wait of one second can be
-    over too early, so that ATTEMPT succeeds. GUESS then fails ALLOWED times before the next ATTEMPT."""
+    """Returns the reply that refuses ATTEMPT after ALLOWED failures. On a slow machine, the delay of one second can
+    end before ATTEMPT is made, and ATTEMPT then succeeds. In that case, GUESS fails ALLOWED times before the next
+    ATTEMPT."""
     for _ in range(20):
         page = attempt()
         if is_held_up(page):

@@ -40,7 +40,8 @@ struct JobQueue : changes_test::Queue {
     REQUIRE(lock->move(Stage::kQueue, kNow, "checked"));
     return std::move(*lock);
   }
-  /// Returns the names of all folders, including tmp and data, that contain a file of NAME.
+  /// Returns the names of all folders, including tmp and data, that contain a file whose name starts
+  /// with NAME.
   std::vector<std::string> folders_with(const ChangeSetName& name) const {
     std::vector<std::string> found;
     for (const auto& one : std::filesystem::recursive_directory_iterator(directories.base())) {

@@ -1,6 +1,6 @@
 // Runs the queue's real code in all schedules of its threads within bounds (see
-// scheduled_threading.h). A missing notification causes a deadlock. The tests detect lost or
-// reordered messages in the delivered and saved messages.
+// scheduled_threading.h). A missing notification causes a deadlock. The tests compare the
+// delivered and saved messages with the enqueued ones.
 #include <doctest/doctest.h>
 
 #include <algorithm>

@@ -51,8 +51,8 @@ spool::SpoolLocation spool_of(const courier::CourierConfig& config) {
   return {config.options.spool_directory, courier::kStreamName};
 }
 
-/// Returns POOL if NAME is "hooks POOL" or "webhooks POOL", the names of a pool's hooks and webhooks
-/// of repositories in `courier status`.
+/// Returns POOL if NAME is "hooks POOL" or "webhooks POOL". Under these names, `courier status` lists
+/// the hooks of a pool and the webhooks of its repositories.
 std::optional<std::string> pool_of_hooks(const std::string& name) {
   for (const char* kind : {courier::kHooksName, courier::kWebhooksName}) {
     const std::string prefix = kind + std::string(" ");

@@ -59,8 +59,8 @@ class Top {
     for (std::uint64_t shown = 0; shown == 0 || shown != arguments_.count; ++shown) {
       if (!wait()) return signal_;
       sample();
-      // After an error on a terminal, try again. After an error without a terminal, exit, so that
-      // scripts get the error.
+      // If the output is a terminal, try again after an error. Otherwise exit, so that scripts get
+      // the error.
       if (!trouble_.empty() && !terminal_.is_terminal()) break;
       if (!show()) break;
     }

@@ -3,7 +3,8 @@
 // The kind of an attachment's target is determined from the tags of pages, tickets and technotes.
 // Therefore, the attachment's row of `event` depends on whether the attachment or its target comes
 // first (artifact_order.h). An attachment that comes before its target is treated as an attachment
-// of a wiki page. A later ticket change or technote with the target's id changes the comment.
+// of a wiki page. If a ticket change or a technote with the target's id comes later, it changes the
+// comment in the attachment's row of `event`.
 
 #include "attachments.h"
 

@@ -41,9 +41,9 @@ LandingOrder LandingWorld::order(int number, const FilesOf& added,
   return order;
 }
 
-LandingOrder LandingWorld::rollback(int number, const std::vector<int>& of) {
+LandingOrder LandingWorld::rollback(int number, const std::vector<int>& landed) {
   LandingOrder rollback = order(number, {});
-  for (const int each : of) rollback.rolls_back.push_back({id_of(each), "ann"});
+  for (const int each : landed) rollback.rolls_back.push_back({id_of(each), "ann"});
   return rollback;
 }
 

@@ -28,8 +28,8 @@ class LandingWorld : public repository::test::World {
   /// Makes the order for change set NUMBER, which adds ADDED and deletes REMOVED.
   LandingOrder order(int number, const FilesOf& added,
                      const std::vector<std::string>& removed = {});
-  /// Makes the order for change set NUMBER, which rolls back the change sets OF.
-  LandingOrder rollback(int number, const std::vector<int>& of);
+  /// Makes the order for change set NUMBER, which rolls back the change sets LANDED.
+  LandingOrder rollback(int number, const std::vector<int>& landed);
   /// Lands ORDER alone and returns its outcome.
   LandingOutcome land(const LandingOrder& order);
   /// Lands ORDER, requires success, and returns the check-in.
