@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "quarry/base/escape.h"
 #include "quarry/base/split.h"
 #include "sections.h"
 
@@ -11,7 +12,7 @@ namespace quarry::changes {
 namespace {
 
 constexpr std::size_t kMaxRead = 4 * kMaxLog;
-constexpr std::size_t kMaxLine = 4'096;
+constexpr std::size_t kMaxLine = 4'096;  // bytes; a longer line of output is split
 constexpr std::size_t kHead = 4'096;  // bytes at the start of a log that are searched for the name
 
 std::string line_of_state(const HistoryLine& line) {
@@ -79,7 +80,13 @@ Result<void> ChangeLog::note(const Job& job) const {
 Result<void> ChangeLog::say(const ChangeSetId& id, std::string_view text) const {
   std::string lines;
   while (!text.empty() && lines.size() < kMaxLog) {
-    lines += fmt::format("output {}\n", one_line(base::take_until(text, '\n'), kMaxLine));
+    std::string_view line = base::take_until(text, '\n');
+    do {
+      lines += "output ";
+      const std::size_t end = lines.size() + kMaxLine;
+      while (!line.empty() && lines.size() < end) base::append_message_character(lines, line);
+      lines += '\n';
+    } while (!line.empty());
   }
   return append(id, lines, true);
 }

@@ -284,6 +284,10 @@ TEST_CASE("the JSON of a queue and of its change sets") {
   auto whole = view_job(queue.directories, queue.place_of(named("b1")));
   REQUIRE(whole);
   CHECK(whole->output == "a conflict\nin two lines\n");
+  // A long line is split, so that its end is not lost.
+  REQUIRE(ChangeLog(queue.directories).say(named("a1").id, std::string(6'000, 'x') + " error"));
+  CHECK(view_job(queue.directories, queue.place_of(named("a1")))->output ==
+        std::string(4'096, 'x') + "\n" + std::string(1'904, 'x') + " error\n");
   whole->job.submitter = "\xff";
   const auto one = nlohmann::json::parse(json_of(*whole, /*whole=*/true));
   CHECK(one["name"] == named("b1").text());
