@@ -33,6 +33,8 @@ using Json = nlohmann::json;
 
 constexpr int kMaxDepth = 100;
 constexpr std::size_t kShown = 120;  // bytes of a reply in an error
+// Receivers limit the size of a request. Larger batches are sent in parts.
+constexpr std::size_t kMaxBatchBytes = std::size_t{1} << 20;
 constexpr std::size_t kMaxReplyBytes = std::size_t{4} << 20;
 constexpr long kFirstError = 400;
 constexpr long kConflict = 409;
@@ -93,6 +95,12 @@ Json document_of(const LogLine& line, const std::string& host) {
   return document;
 }
 
+std::size_t size_of(std::span<const LogLine> lines) {
+  std::size_t size = 0;
+  for (const LogLine& line : lines) size += line.text.size();
+  return size;
+}
+
 bool is_rejection(long status) {
   return status == 400 || status == 413 || status == 422;
 }
@@ -110,10 +118,16 @@ class HttpLineSender final : public LineSender {
   }
 
   LineDelivery send(std::span<const LogLine> lines) override {
+    if (lines.size() > 1 && size_of(lines) > kMaxBatchBytes) return send_halves(lines);
     const HttpReply reply = post_.send(options_.url, headers_, body_of(options_.type, lines, host_),
                                        options_.delivery_timeout());
     if (!is_rejection(reply.status) || lines.size() == 1) return result_of(reply, lines.size());
     // The receiver rejects the batch because of some of its lines. Find these lines.
+    return send_halves(lines);
+  }
+
+ private:
+  LineDelivery send_halves(std::span<const LogLine> lines) {
     const std::size_t half = lines.size() / 2;
     const LineDelivery first = send(lines.first(half));
     if (first.delivered < half) return first;
@@ -124,7 +138,6 @@ class HttpLineSender final : public LineSender {
     return second;
   }
 
- private:
   /// Returns the result of a request with COUNT lines.
   LineDelivery result_of(const HttpReply& reply, std::size_t count) const {
     if (reply.status == 0) return {.error = error_of(reply.error)};

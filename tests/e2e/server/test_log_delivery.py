@@ -186,6 +186,24 @@ def ask_long(server: Daemon, path: str) -> None:
         fastcgi.read_page(connection)
 
 
+def test_a_request_to_an_http_receiver_has_a_limited_size(shipping):
+    sizes, is_back = [], threading.Event()
+
+    def parse(headers: dict[str, str], body: bytes) -> list[dict]:
+        sizes.append(len(body))
+        return json_lines(headers, body)
+
+    with HttpReceiver(parse, lambda lines: 204 if is_back.is_set() else 503) as receiver:
+        server = shipping.start({"type": "json-lines", "url": receiver.url},
+                                pool={"access.format": '"%r' + "%{HTTP_LONG}e" * 20 + '"'})
+        for number in range(60):
+            ask_long(server, f"/{number}")
+        shipping.wait_for(in_memory=60)
+        is_back.set()
+        shipping.wait_for(delivered=60, lost=0)
+    assert max(sizes) < 1_200_000
+
+
 def test_lines_of_a_megabyte_wait_in_the_pipe(shipping, tmp_path, long_lines):
     server = long_lines(500)
     lines = 2 if may_enlarge_pipes() else 1
