@@ -5,6 +5,7 @@
 #include <set>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "quarry/http/syntax.h"
@@ -32,6 +33,15 @@ constexpr Template kIndex(R"(<h1>Repositories{{#below}} in {{below}}{{/below}}</
 {{/repositories}}</ul>
 {{#next}}<p><a href="?after={{next}}">More</a></p>
 {{/next}}{{/is_empty}})");
+
+/// Returns the first part of TEXT, which a repository's administrator has set.
+std::string shortened(std::string_view text) {
+  constexpr std::size_t kMaxText = 300;  // bytes
+  if (text.size() <= kMaxText) return std::string(text);
+  std::size_t end = kMaxText;
+  while (end > 0 && (static_cast<unsigned char>(text[end]) & 0xC0) == 0x80) --end;
+  return std::string(text.substr(0, end)) + "…";
+}
 
 /// Returns the direct subfolders of the listed folder that contain repositories, at most kMaxOnPage.
 /// SIZE is the length of the listed folder's name and a slash.
@@ -62,9 +72,9 @@ std::string index_page(const RepositoryList& list, std::string_view base, std::s
     row.set("url", url);
     row.set("clone_url", each.may_be_cloned ? url : url_with_user(url));
     row.set("name", each.name);
-    row.set("title", each.project.empty() ? each.name : each.project);
+    row.set("title", each.project.empty() ? each.name : shortened(each.project));
     row.set("has_path", Values(!each.project.empty()));
-    if (!each.description.empty()) row.set("description", each.description);
+    if (!each.description.empty()) row.set("description", shortened(each.description));
     if (each.last_check_in) put_time(row, *each.last_check_in, now);
     row.set("size", size_in_words(each.size));
     rows.push_back(std::move(row));

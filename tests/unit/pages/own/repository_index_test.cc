@@ -117,6 +117,8 @@ TEST_CASE("text from repositories is never markup in the index page") {
   CHECK(page.contains("fossil clone https://USER@host&quot;&gt;&lt;i&gt;/code/bare</code>"));
   CHECK(pages::index_text(list, "http://h") == "http://h/team/x\nhttp://h/bare\n");
   CHECK(pages::index_page({}, "http://h", "", {}).contains("quarry init NAME.fossil"));
+  list.repositories[0].description = std::string(299, 'x') + "äöü";
+  CHECK(pages::index_page(list, "http://h", "", {}).contains(std::string(299, 'x') + "…</p>"));
 }
 
 TEST_CASE("a subfolder has its own list, and a path that is not a folder has none") {
