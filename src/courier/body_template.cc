@@ -35,9 +35,9 @@ Result<void> check_tags(std::string_view text) {
       at = std::min(text.find("}}", first), text.size());
       continue;
     }
-    if (kind == '>') return fail(ErrorCode::kInvalid, "partials ({{{{>…}}}}) are not supported");
+    if (kind == '>') return fail(ErrorCode::kInvalid, "partials ({{>…}}) are not supported");
     if (kind == '=') {
-      return fail(ErrorCode::kInvalid, "other delimiters ({{{{=…=}}}}) are not supported");
+      return fail(ErrorCode::kInvalid, "other delimiters ({{=…=}}) are not supported");
     }
     if (kind == '#' || kind == '^') ++depth;
     if (kind == '/') --depth;

@@ -48,7 +48,7 @@ AcceptedType take_accepted(std::string_view& accept) {
     std::string_view rest = piece.substr(version + kVersion.size());
     accepted.version = base::trim_blanks(base::take_until(rest, ';'));
   }
-  const std::size_t weight = piece.find("q=");
+  const std::size_t weight = std::min(piece.find("q="), piece.find("Q="));
   if (weight == std::string_view::npos) return accepted;
   piece.remove_prefix(weight + 2);
   if (std::from_chars(piece.data(), piece.data() + piece.size(), accepted.weight).ec !=

@@ -60,7 +60,7 @@ TEST_CASE("invalid templates are refused with the reason") {
                                             {"{{push", "Unclosed tag at 0"},
                                             {"{{", "Unclosed tag"},
                                             {"{{{push}}", "Unclosed tag"},
-                                            {"{{> type}}", "partials"},
+                                            {"{{> type}}", "partials ({{>…}}) are not supported"},
                                             {"{{  >type}}", "partials"},
                                             {"{{=<% %>=}}<%> type %>", "delimiters"},
                                             {deep.substr(0, 60'000), "nested"},

@@ -40,6 +40,7 @@ TEST_CASE("a client may refuse gzip") {
   CHECK(takes_gzip("deflate, GZIP;q=0.5, br"));
   CHECK_FALSE(takes_gzip(""));
   CHECK_FALSE(takes_gzip("gzip;q=0"));
+  CHECK_FALSE(takes_gzip("gzip;Q=0"));
   CHECK_FALSE(takes_gzip("br, gzip; q=0.000"));
   CHECK_FALSE(takes_gzip("x-gzip-not, br"));
 }
