@@ -95,7 +95,8 @@ class Reader {
   void read_entry(std::string_view line) {
     const std::size_t equals = line.find('=');
     if (equals == std::string_view::npos) {
-      return mistake(fmt::format("\"{}\" is neither [section] nor key = value", printable(line)));
+      // The line is not shown, because it could be a part of a secret.
+      return mistake("the line is neither [section] nor key = value");
     }
     const std::string_view key = trim(line.substr(0, equals));
     if (key.empty()) return mistake("the key before = is missing");

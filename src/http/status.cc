@@ -14,6 +14,7 @@ constexpr auto kReasons = std::to_array<std::pair<int, std::string_view>>({
     {204, "No Content"},
     {301, "Moved Permanently"},
     {302, "Found"},
+    {303, "See Other"},
     {304, "Not Modified"},
     {307, "Temporary Redirect"},
     {308, "Permanent Redirect"},
