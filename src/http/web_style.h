@@ -59,7 +59,7 @@ th,.table td{overflow-wrap:break-word}.table td.long{overflow-wrap:anywhere}thea
 tbody th{width:9rem;font-weight:600}
 dl{display:grid;grid-template-columns:minmax(0,1fr) auto;gap:.2rem 1.5rem;max-width:32rem}
 dt{color:var(--dim)}dd{margin:0;text-align:right;font-variant-numeric:tabular-nums}
-form{display:flex;flex-wrap:wrap;gap:.5rem;margin:1rem 0}label{flex:1 0 100%}
+form{display:flex;flex-wrap:wrap;gap:.5rem;margin:1rem 0}label{flex:1 0 100%;max-width:100%}
 button,input{font:inherit;min-height:2.5rem;padding:.3rem .9rem;max-width:100%}input{display:block;width:32rem}
 ins,del{text-decoration:none}ins{color:var(--good)}del{color:var(--bad)}
 .tiles{display:grid;grid-template-columns:repeat(auto-fit,minmax(9rem,1fr));gap:.5rem;margin:1rem 0}

@@ -247,12 +247,13 @@ void add_facts(Markup& page, const JobView& view, const PageContext& context) {
   page.raw("</table>\n");
 }
 
-/// Adds the buttons of FORM, and the field for a reason.
+/// Adds the buttons of FORM, and the field for a reason. The Return key in this field presses the first
+/// button, which therefore does nothing.
 void add_form(Markup& page, const ActionForm& form, std::string_view change_set) {
   if (form.actions.empty()) return;
   page.raw("<form method=\"post\"><input type=\"hidden\" name=\"csrf\" value=\"").text(form.token);
   page.raw(
-      "\"><label>Reason, or reference of the approval (optional) "
+      "\"><button disabled hidden></button><label>Reason, or reference of the approval (optional) "
       "<input name=\"text\" maxlength=\"160\"></label>\n");
   for (const changes::Action action : form.actions) {
     std::string word(changes::word_of(action));

@@ -258,7 +258,8 @@ def test_buttons_work_in_a_browser_with_a_narrow_window(server, writer, fresh, t
         browser.one("ins")
         assert browser.driver.execute_script("return document.documentElement.scrollWidth") == 390
         browser.click(f"h1 a[href$='{id_}']")
-        browser.fill("input[name=text]", "not <now>")
+        assert browser.driver.execute_script("return document.documentElement.scrollWidth") == 390
+        browser.fill("input[name=text]", "not <now>\n")  # the Return key presses no button
         browser.click("button[formaction$=hold]")
         browser.wait_for_text("it is held by boss: not <now>")
         assert is_in_sight(browser, "it is held by boss: not <now>")
