@@ -1,6 +1,7 @@
 // Replies of fossil processes: sends them to the clients, and stores shared pages in the cache.
 #include <fmt/core.h>
 
+#include <algorithm>
 #include <chrono>
 #include <cstddef>
 #include <memory>
@@ -13,8 +14,16 @@
 namespace quarry::pages {
 namespace {
 
-// Maximum number of buffered bytes of a page for a client that reads slowly.
-constexpr std::size_t kMaxUnsent = std::size_t{4} << 20;
+// Maximum number of bytes of a change's reply that is held until the change is confirmed.
+constexpr std::size_t kMaxHeld = std::size_t{4} << 20;
+constexpr std::size_t kMinUnsent = std::size_t{4} << 20;
+constexpr std::size_t kUnsentShare = 8;  // of pages.max_bodies
+
+/// Returns the maximum number of buffered bytes for a client that reads slowly. Above it, the process
+/// that makes the page waits for the client, and other requests cannot use its place meanwhile.
+std::size_t max_unsent(const Options& options) {
+  return std::max(kMinUnsent, options.max_bodies / kUnsentShare);
+}
 
 }  // namespace
 
@@ -79,11 +88,11 @@ void Server::on_body(FossilRun& run, evbuffer* body) {
   if (state.held) {
     evbuffer_add_buffer(state.held->body.get(), body);
     // Such a large reply is a download, which does not need a confirmation.
-    if (evbuffer_get_length(state.held->body.get()) <= kMaxUnsent) return;
+    if (evbuffer_get_length(state.held->body.get()) <= kMaxHeld) return;
     release(*running.connection);
   }
   running.connection->add(body);
-  if (running.connection->unsent() > kMaxUnsent) run.pause();
+  if (running.connection->unsent() > max_unsent(options_)) run.pause();
   limit_unread();
 }
 

@@ -176,6 +176,14 @@ def test_visitors_who_do_not_read_share_their_page(serve, held):
         assert served.memory("VmHWM") - before < 80 * MIB
 
 
+def test_slow_downloads_do_not_occupy_the_processes(serve, held):
+    """A process can make further pages as soon as its reply, which has 64 MiB, is in memory."""
+    served = serve(**{"pages.max_children": 2, "pages.max_bodies": "1G"})
+    for number in range(3):
+        held(served.page(f"192.0.2.{number}", f"/large?{number}"))
+    assert visitors.get(served.port, "/other", OTHER)[0] == 200
+
+
 def test_memory_of_pages_that_were_not_read_is_given_back(serve, held):
     """The memory is given back even if later cached pages are behind the unread pages on the heap."""
     if is_sanitized():
