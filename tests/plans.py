@@ -63,7 +63,11 @@ WALKS = {
     "SELECT name, mtime, hash, sz FROM unversioned": "the catalogue",
     "FROM unversioned WHERE hash IS NOT NULL ORDER BY name": "the hash over the catalogue, which is kept",
     "SELECT uuid, rid FROM blob WHERE size>=0 AND uuid NOT IN": "the names of all, asked for",
-    "SELECT quote(CAST(mtime AS INT)) FROM": "an area of the configuration",
+    "FROM shun WHERE mtime>=0": "an area of the configuration",
+    "FROM user WHERE mtime>=0": "an area of the configuration",
+    "FROM reportfmt WHERE mtime>=0": "an area of the configuration",
+    "FROM concealed WHERE mtime>=0": "an area of the configuration",
+    "SELECT quote(CAST(mtime AS INT)) FROM": "the whole configuration",
     "FROM subscriber WHERE sverified": "everybody who gets mail",
     "FROM fx_quarry_replica_row": "as many rows as settings, users and unversioned files",
     "FROM unversioned WHERE hash IS NULL OR": "the catalogue",
@@ -117,8 +121,8 @@ SENT = ["shun WHERE", "user WHERE", "reportfmt WHERE", "concealed WHERE", "subsc
 
 # Maps literals with placeholders to the statements that are made from them.
 MADE = {
-    "SELECT quote(CAST(mtime AS INT)), {} FROM {} {}": [
-        f"SELECT quote(CAST(mtime AS INT)) FROM {rows} {which}" for rows in SENT for which in ("mtime>=0", "true")],
+    "SELECT mtime, {} FROM {} mtime>=0": [f"SELECT mtime FROM {rows} mtime>=0" for rows in SENT],
+    "SELECT quote(CAST(mtime AS INT)), {} FROM {} true": [f"SELECT quote(CAST(mtime AS INT)) FROM {rows} true" for rows in SENT],
     "DELETE FROM {} WHERE {}=?1": [f"DELETE FROM {table} WHERE {key}=?1" for table, key in CONFIGURATION.items()],
     "SELECT mtime FROM {} WHERE {}=?1": [f"SELECT mtime FROM {table} WHERE {key}=?1" for table, key in CONFIGURATION.items()],
     "UPDATE {} SET {}=?2 WHERE {}=?1": [f"UPDATE {table} SET mtime=?2 WHERE {key}=?1" for table, key in CONFIGURATION.items()],

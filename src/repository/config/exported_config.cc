@@ -89,9 +89,11 @@ void visit_rows(Database& database, const Source& source, Rows rows, const Confi
     values += fmt::format(", quote({})", column);
   }
   const std::string card = fmt::format("/{}", table.name);
-  Query row =
-      database.query_once(fmt::format("SELECT quote(CAST(mtime AS INT)), {} FROM {} {}", values,
-                                      source.rows, rows == Rows::kAll ? "true" : "mtime>=0"));
+  // Clients get the time as it is stored, for example with a fraction, as from fossil.
+  Query row = database.query_once(
+      rows == Rows::kAll
+          ? fmt::format("SELECT quote(CAST(mtime AS INT)), {} FROM {} true", values, source.rows)
+          : fmt::format("SELECT mtime, {} FROM {} mtime>=0", values, source.rows));
   while (row.step()) {
     std::string content = fmt::format("{} {}", row.text(0), row.text(1));
     for (std::size_t i = 0; i < columns.size(); ++i) {
@@ -153,7 +155,7 @@ void visit_areas(Database& database, ConfigAreas areas, Rows rows, const ConfigV
     if ((areas & group_areas) == 0) continue;
     for (const std::string_view name : names) {
       Query row = database.query(
-          "SELECT quote(CAST(mtime AS INT)), quote(name), quote(value) FROM config"
+          "SELECT iif(?2, quote(CAST(mtime AS INT)), mtime), quote(name), quote(value) FROM config"
           " WHERE name=?1 AND (?2 OR mtime>=0)",
           name, rows == Rows::kAll);
       if (!row.step()) continue;

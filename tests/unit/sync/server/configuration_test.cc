@@ -43,7 +43,7 @@ TEST_CASE("each table is sent in its own area") {
   ConfigWorld world;
   world.sql(
       "INSERT INTO shun VALUES('aa',1,'why'),('bb',2,NULL);"
-      "INSERT INTO reportfmt(owner,title,mtime,cols,sqlcode) VALUES('s','All',3,NULL,'SELECT 1');"
+      "INSERT INTO reportfmt(owner,title,mtime,cols,sqlcode) VALUES('s','All',3.5,NULL,'SELECT 1');"
       "INSERT INTO concealed VALUES('cc',4,'me@there');"
       "INSERT INTO config VALUES('walias:/x','{}',5),('interwiki:w','{}',6);"
       "UPDATE user SET mtime=7, info=NULL WHERE login='g'");
@@ -51,7 +51,7 @@ TEST_CASE("each table is sent in its own area") {
       config("/shun", "1 'aa' scom 'why'") + config("/shun", "2 'bb' scom NULL");
   const std::string user =
       config("/user", "7 'g' pw '" + secret_of("g", "pw") + "' cap 'g' jx '{}'");
-  const std::string report = config("/reportfmt", "3 'All' owner 's' sqlcode 'SELECT 1' jx '{}'");
+  const std::string report = config("/reportfmt", "3.5 'All' owner 's' sqlcode 'SELECT 1' jx '{}'");
   const std::string address = config("/concealed", "4 'cc' content 'me@there'");
   const std::string alias = config("/config", "5 'walias:/x' value '{}'");
   const std::string wiki = config("/config", "6 'interwiki:w' value '{}'");
