@@ -312,7 +312,8 @@ Result<void> Repositories::open(const ReplicatedPtr& one) {
 Result<void> Repositories::introduce(const ReplicatedPtr& one) {
   sync::Replication& replication = one->replication_.emplace(*one->repository_, max_entry_);
   QUARRY_TRY_ASSIGN(const std::string project, replication.project());
-  if (project.empty()) return fail(ErrorCode::kInvalid, "the repository has no project code yet");
+  if (project.empty())
+    return fail(ErrorCode::kInvalid, "the repository does not have a project code yet");
   QUARRY_TRY(claim(one, project));
   QUARRY_TRY(replication.prepare(position_.start_of(project), host_));
   QUARRY_TRY_ASSIGN(const sync::ReplicaPosition position, replication.position());

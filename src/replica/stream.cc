@@ -531,7 +531,8 @@ Result<StreamInfo> NatsStream::info(const Link& link) const {
   if (status == NATS_NOT_FOUND)
     return fail(ErrorCode::kNotFound, "the stream {} does not exist", name_);
   if (status == NATS_NO_RESPONDERS)
-    return fail(ErrorCode::kBusy, "JetStream is not enabled on the servers, or has no leader");
+    return fail(ErrorCode::kBusy,
+                "JetStream is not enabled on the servers, or does not have a leader");
   return fail(ErrorCode::kBusy, "cannot read the state of the stream {}: {}", name_,
               text_of(status));
 }
@@ -581,7 +582,7 @@ Result<void> NatsStream::ensure_stream(const Link& link) const {
   return {};
 }
 
-/// Connects if there is no connection, and creates the stream if it does not exist.
+/// Connects unless it is connected, and creates the stream if it does not exist.
 Result<void> NatsStream::check() {
   Link current = link();
   if (!current || !current->is_up()) {

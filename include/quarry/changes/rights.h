@@ -75,7 +75,7 @@ struct Actor {
 /// Returns whether ACTOR has RIGHT to a change set from SUBMITTER. SUBMITTER is empty if the change
 /// set does not exist yet.
 bool may(const Rights& rights, Right right, const Actor& actor, std::string_view submitter = {});
-/// Returns a message for users that WHAT requires RIGHT, and that names who has this right.
+/// Returns a message for users that WHAT requires RIGHT, with the users that have this right.
 std::string not_permitted(std::string_view what, Right right, const Rights& rights);
 /// Returns the reason why ACTOR is not allowed to submit META, or nullopt if ACTOR is allowed to.
 std::optional<std::string> objection(const Rights& rights, const Meta& meta, const Actor& actor);

@@ -79,7 +79,7 @@ class Stream {
 
   /// Returns whether a server answers and the stream exists.
   virtual bool is_connected() const = 0;
-  /// Errors: kBusy (no server answers, or the servers have no leader).
+  /// Errors: kBusy (no server answers, or the servers do not have a leader).
   virtual Result<StreamRange> range() = 0;
 
   /// Returns the maximum size of NewStreamMessage::content, in bytes.

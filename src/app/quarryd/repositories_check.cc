@@ -41,7 +41,7 @@ std::string header_of(const fs::path& file) {
 }
 
 /// Returns whether SQLite would have to create a file before it can read FILE, which is in WAL
-/// mode, but has no permission to do this.
+/// mode, but does not have the permission.
 bool lacks_log(const fs::path& file) {
   const auto is_missing = [&](const char* suffix) {
     return !may(F_OK, file.string() + suffix) && errno == ENOENT;

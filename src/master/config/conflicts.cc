@@ -121,7 +121,7 @@ std::optional<std::string> why_front_is_refused(const PoolConfig& pool,
   if (!pool.listen) return std::nullopt;
   if (pool.listen->is_unix()) {
     // With RUN_AS, the master creates the socket as root, and the front connects as RUN_AS. Without
-    // RUN_AS, master and front run as the same user, who is not root. OWNER represents this user.
+    // RUN_AS, master and front run as the same user, which is not root. OWNER is this user.
     const Credentials master{};
     const Credentials owner{.user = "", .uid = 1, .gid = 1, .home = "", .groups = {}};
     const bool is_free = run_as ? may_connect(pool.listen_options, master, *run_as)
