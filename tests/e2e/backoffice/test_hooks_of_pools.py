@@ -130,6 +130,7 @@ def test_hooks_run_as_the_user_of_their_pool(pools: Pools):
 
 def test_root_forgets_the_hooks_of_a_removed_pool(pools: Pools):
     pools.start()
+    wait_until(lambda: "[hooks two] ready" in pools.log(), "the courier of the hooks")
     pools.write("one")
     pools.reload()
     wait_until(lambda: quarry("courier", "forget", "hooks two", "--config", pools.config).returncode == 0,

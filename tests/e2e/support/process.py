@@ -45,12 +45,13 @@ def free_port() -> int:
     raise AssertionError("no port is free")
 
 
-def wait_until(condition: Callable[[], bool], what: str, seconds: float = PATIENCE, pause: float = 0.005) -> None:
-    """Polls CONDITION every PAUSE seconds. WHAT is used in the error message."""
+def wait_until(condition: Callable[[], bool], what: str | Callable[[], str], seconds: float = PATIENCE,
+               pause: float = 0.005) -> None:
+    """Polls CONDITION every PAUSE seconds. WHAT, or what it returns, is used in the error message."""
     end = time.monotonic() + seconds
     while not condition():
         if time.monotonic() > end:
-            raise AssertionError(f"waited {seconds} s in vain for {what}")
+            raise AssertionError(f"waited {seconds} s in vain for {what if isinstance(what, str) else what()}")
         time.sleep(pause)
 
 
