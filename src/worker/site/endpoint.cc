@@ -3,6 +3,7 @@
 #include <fmt/core.h>
 
 #include "quarry/base/escape.h"
+#include "quarry/changes/queue_view.h"
 #include "quarry/sync/request.h"
 #include "quarry/worker/queue_endpoint.h"
 
@@ -48,7 +49,13 @@ std::expected<Endpoint, http::Refusal> endpoint_of(std::string_view method,
                                                    const Target& target) {
   if (method == "POST") {
     if (sync::is_sync_content_type(content_type)) return Endpoint::kSync;
-    if (queue_path_of(target) && is_queue_content_type(content_type)) return Endpoint::kQueue;
+    if (queue_path_of(target)) {
+      if (is_queue_content_type(content_type)) return Endpoint::kQueue;
+      return refuse(415,
+                    fmt::format("the queue accepts only change sets ({}), actions ({}) and the "
+                                "forms of its pages",
+                                changes::kTarballType, changes::kActionType));
+    }
     return refuse(415, "only sync requests (application/x-fossil) are accepted");
   }
   if (queue_path_of(target)) return Endpoint::kQueue;

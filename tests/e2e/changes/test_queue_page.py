@@ -158,6 +158,8 @@ def test_forged_forms_change_nothing(server, writer, fresh, visit):
         assert post(boss, **headers) == 403, headers
     for kind in ("text/plain", "multipart/form-data; boundary=x", ACTION):
         assert post(boss, kind=kind) in (401, 415), kind
+    refused = boss.ask("POST", target, b"x", Content_Type="text/plain", Accept="*/*")
+    assert refused.status == 415 and "the queue accepts only change sets" in refused.text
     assert boss.get(f"{target}?csrf={token}&text=x").status == 400
     assert boss.ask("POST", f"{target}?csrf={token}", b"", Content_Type="application/x-www-form-urlencoded").status == 403
     assert post(boss, csrf=token + "&" + "x" * 9_000) == 413
