@@ -92,9 +92,10 @@ class QueueAnswer {
   Result<void> show_page(changes::JobView view, base::UnixMillis now);
   Result<void> put_expected(changes::JobView& view, base::UnixMillis now);
   ActionForm form_of(const changes::JobView& view) const;
-  Result<void> show_diff(const changes::JobLocation& place, base::UnixMillis now);
+  Result<void> show_diff(const changes::JobLocation& place, bool is_text, base::UnixMillis now);
   Result<void> answer_why(const changes::ChangeSetId& id, base::UnixMillis now);
   Result<void> answer_rollback(const changes::ChangeSetId& id);
+  Result<void> show_text(std::string text);
   Result<void> show(std::string page);
 
   // Writing:

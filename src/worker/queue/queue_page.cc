@@ -6,9 +6,12 @@
 #include <array>
 #include <cctype>
 #include <chrono>
+#include <ranges>
+#include <span>
 #include <utility>
 
 #include "markup.h"
+#include "quarry/base/escape.h"
 #include "quarry/base/hex.h"
 #include "quarry/base/split.h"
 #include "quarry/http/form.h"
@@ -23,6 +26,40 @@ using changes::Job;
 using changes::JobView;
 using changes::QueueView;
 using changes::Stage;
+
+// Limits on text from users, with which a compressed page has at most 60 kB even if the text cannot be
+// compressed. The first limit applies to each text and each list.
+constexpr std::size_t kMaxShown = std::size_t{10} << 10;
+constexpr std::size_t kMaxShownDiff = std::size_t{40} << 10;
+
+/// Returns the number of elements at the front of LIST that fit into kMaxShown bytes. SIZE_OF returns
+/// the size of an element.
+template <typename List, typename Size>
+std::size_t count_shown(const List& list, Size size_of) {
+  constexpr std::size_t kMarkup = 16;  // per element, compressed
+  std::size_t count = 0;
+  std::size_t size = 0;
+  for (const auto& each : list) {
+    size += size_of(each) + kMarkup;
+    if (size > kMaxShown) break;
+    ++count;
+  }
+  return count;
+}
+
+/// Returns the lines of TEXT in its first LIMIT bytes.
+std::string_view first_lines(std::string_view text, std::size_t limit) {
+  if (text.size() <= limit) return text;
+  const std::size_t end = text.rfind('\n', limit - 1);
+  return text.substr(0, end == text.npos ? limit : end + 1);
+}
+
+/// Returns the lines of TEXT in its last LIMIT bytes.
+std::string_view last_lines(std::string_view text, std::size_t limit) {
+  if (text.size() <= limit) return text;
+  const std::size_t begin = text.find('\n', text.size() - limit - 1);
+  return text.substr(begin + 1 >= text.size() ? text.size() - limit : begin + 1);
+}
 
 /// Returns MARKUP in the frame of our pages. If BELOW_QUEUE, adds a link to the queue's page.
 std::string framed(Markup& markup, std::string_view title, const PageContext& context,
@@ -65,7 +102,9 @@ std::string reason_of(const JobView& view) {
 
 /// Returns the headline, or the id of a job that does not have one.
 std::string title_of(const Job& job) {
-  const std::string line = changes::headline(job);
+  constexpr std::size_t kMaxTitle = 200;
+  std::string line = changes::headline(job);
+  if (line.size() > kMaxTitle) line = base::printable_message(line, kMaxTitle);
   return line.empty() ? "Change set " + std::string(job.name.id.str()) : line;
 }
 
@@ -207,20 +246,30 @@ void add_fact(Markup& page, Literal name, std::string_view value) {
   page.raw("<tr><th scope=\"row\">").raw(name).raw("</th>").cell(value).raw("</tr>\n");
 }
 
+/// Adds the link "COUNT more WHAT" to URL, unless COUNT is 0.
+void add_rest(Markup& page, std::size_t count, std::string_view what, std::string_view url) {
+  if (count == 0) return;
+  page.raw("<a href=\"").text(url).raw("\">").text(fmt::format("{} more {}", count, what));
+  page.raw("</a>");
+}
+
 void add_ids(Markup& page, Literal name, const std::vector<changes::ChangeSetId>& ids,
-             std::string_view base) {
+             std::string_view base, std::string_view json) {
   if (ids.empty()) return;
   page.raw("<tr><th scope=\"row\">").raw(name).raw("</th><td>");
-  for (const changes::ChangeSetId& id : ids) {
+  const std::size_t shown = count_shown(ids, [](const auto& id) { return id.str().size(); });
+  for (const changes::ChangeSetId& id : std::span(ids).first(shown)) {
     add_link(page, base, id);
     page.raw(" ");
   }
+  add_rest(page, ids.size() - shown, "change sets", json);
   page.raw("</td></tr>\n");
 }
 
 void add_facts(Markup& page, const JobView& view, const PageContext& context) {
   const Job& job = view.job;
   const std::string base = context.queue();
+  const std::string json = fmt::format("{}/{}.json", base, job.name.id.str());
   page.raw("<table>\n");
   add_fact(page, "Place", view.place > 0 ? std::to_string(view.place) : std::string());
   add_fact(page, "Landing", expected_text(view));
@@ -241,9 +290,9 @@ void add_facts(Markup& page, const JobView& view, const PageContext& context) {
     add_check_in(page, context, check_in);
     page.raw("</td></tr>\n");
   }
-  add_ids(page, "Depends on", job.meta.dependencies, base);
-  add_ids(page, "Needed by", view.dependents, base);
-  add_ids(page, "Comes after", job.meta.precursors, base);
+  add_ids(page, "Depends on", job.meta.dependencies, base, json);
+  add_ids(page, "Needed by", view.dependents, base, json);
+  add_ids(page, "Comes after", job.meta.precursors, base, json);
   page.raw("</table>\n");
 }
 
@@ -304,6 +353,7 @@ std::string change_set_page(const JobView& view, const PageContext& context,
                             const ActionForm& form) {
   const Job& job = view.job;
   const std::string base = context.queue();
+  const std::string url = fmt::format("{}/{}", base, job.name.id.str());
   const std::string title = title_of(job);
   Markup page;
   page.raw("<h1>").text(title).raw("</h1>\n<p class=\"lead\">");
@@ -311,27 +361,45 @@ std::string change_set_page(const JobView& view, const PageContext& context,
   add_reason(page.raw(" "), reason_of(view), base);
   add_running_time(page, view, context);
   page.raw("</p>\n");
-  if (job.meta.comment != title) page.raw("<pre>").text(job.meta.comment).raw("</pre>\n");
-  add_form(page, form, fmt::format("{}/{}", base, job.name.id.str()));
+  if (job.meta.comment != title) {
+    const std::string_view comment = first_lines(job.meta.comment, kMaxShown);
+    page.raw("<pre>").text(comment).raw("</pre>\n");
+    add_rest(page, job.meta.comment.size() - comment.size(), "bytes of the comment", url + ".json");
+  }
+  add_form(page, form, url);
   if (!view.output.empty()) {
-    page.raw("<h2 id=\"log\">Log</h2>\n<pre class=\"log\" tabindex=\"0\">").text(view.output);
-    page.raw("</pre>\n");
+    const std::string_view log = last_lines(view.output, kMaxShown);
+    page.raw("<h2 id=\"log\">Log</h2>\n");
+    if (log.size() < view.output.size()) {
+      page.raw("<p>The last lines. <a href=\"").text(url).raw("?ask=log\">Whole log</a></p>\n");
+    }
+    page.raw("<pre class=\"log\" tabindex=\"0\">").text(log).raw("</pre>\n");
   }
   page.raw("<h2>Change set <code>").text(job.name.id.str()).raw("</code></h2>\n");
   add_facts(page, view, context);
   page.raw("<h2>Files</h2>\n");
   if (job.name.type != changes::MoveType::kRollback && !view.is_new) {
-    page.raw("<p><a href=\"").text(base).raw("/").text(job.name.id.str());
-    page.raw("?ask=diff\">Diff</a></p>\n");
+    page.raw("<p><a href=\"").text(url).raw("?ask=diff\">Diff</a></p>\n");
   }
   page.raw("<ul>\n");
-  for (const std::string& file : job.meta.files) {
+  const std::vector<std::string>& files = job.meta.files;
+  const std::size_t shown = count_shown(files, [](const auto& file) { return file.size(); });
+  for (const std::string& file : std::span(files).first(shown)) {
     page.raw("<li><code>").text(file).raw("</code></li>\n");
+  }
+  if (shown < files.size()) {
+    page.raw("<li>");
+    add_rest(page, files.size() - shown, "files", url + ".json");
+    page.raw("</li>\n");
   }
   // Without output, links to the log lead to the history, which contains the reason.
   page.raw("</ul>\n<h2").raw(view.output.empty() ? Literal(" id=\"log\">") : Literal(">"));
-  page.raw("History</h2>\n<ul class=\"rows\">\n");
-  for (const changes::HistoryLine& line : job.history) {
+  page.raw("History</h2>\n");
+  const std::size_t lines = count_shown(std::views::reverse(job.history),
+                                        [](const auto& line) { return line.why.size(); });
+  add_rest(page, job.history.size() - lines, "earlier entries", url + ".json");
+  page.raw("<ul class=\"rows\">\n");
+  for (const changes::HistoryLine& line : std::span(job.history).last(lines)) {
     page.raw("<li><p>");
     add_pill(page, changes::word_of(changes::stage_with(line.state)));
     add_reason(page.raw(" "), line.why, base);
@@ -350,11 +418,16 @@ std::string diff_page(const changes::ChangeSetName& name, const std::optional<st
   add_link(page, context.queue(), name.id);
   page.raw("</h1>\n");
   if (!diff) page.raw("<p>The diff is being computed. This page reloads itself.</p>\n");
+  const std::string_view shown = first_lines(diff ? *diff : std::string_view(), kMaxShownDiff);
+  if (diff && shown.size() < diff->size()) {
+    page.raw("<p>The first lines. <a href=\"").text(context.queue()).raw("/").text(name.id.str());
+    page.raw("?ask=patch\">The whole diff</a></p>\n");
+  }
   if (diff) page.raw("<pre>");
   // Outside of hunks, + and - do not mark changed lines, because file headers can also begin with
   // them.
   bool is_in_hunk = false;
-  for (std::string_view rest = diff ? *diff : std::string_view(); !rest.empty();) {
+  for (std::string_view rest = shown; !rest.empty();) {
     const std::string_view line = base::take_until(rest, '\n');
     const bool may_be_in_hunk = !line.empty() && std::string_view(" +-\\").contains(line.front());
     if (!may_be_in_hunk) is_in_hunk = line.starts_with("@@ ");

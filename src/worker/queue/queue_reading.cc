@@ -61,9 +61,10 @@ Result<void> QueueAnswer::show_one(base::UnixMillis now) {
   QUARRY_TRY_ASSIGN(const auto place, changes::find_one(directories_, path_));
   const auto question = http::form_value(request_.query, "ask");
   if (question == "why") return answer_why(place.name.id, now);
-  if (question == "diff") return show_diff(place, now);
+  if (question == "diff" || question == "patch") return show_diff(place, question == "patch", now);
   if (question == "rollback") return answer_rollback(place.name.id);
   QUARRY_TRY_ASSIGN(auto view, changes::view_job(directories_, place));
+  if (question == "log") return show_text(std::move(view.output));
   if (!wants_json()) return show_page(std::move(view), now);
   reply_.body = changes::json_of(view, /*whole=*/true) + "\n";
   return {};
@@ -109,9 +110,10 @@ ActionForm QueueAnswer::form_of(const changes::JobView& view) const {
   return form;
 }
 
-/// Shows the diff of the change set at PLACE, or a page that reloads itself until the diff has been
-/// computed.
-Result<void> QueueAnswer::show_diff(const changes::JobLocation& place, base::UnixMillis now) {
+/// Shows the diff of the change set at PLACE, as text if IS_TEXT is set, or a page that reloads itself
+/// until the diff has been computed.
+Result<void> QueueAnswer::show_diff(const changes::JobLocation& place, bool is_text,
+                                    base::UnixMillis now) {
   const changes::ChangeSetName& name = place.name;
   if (name.type == changes::MoveType::kRollback) {
     return fail(ErrorCode::kInvalid, "a rollback does not have a diff before it has landed");
@@ -125,6 +127,7 @@ Result<void> QueueAnswer::show_diff(const changes::JobLocation& place, base::Uni
   }
   const auto diff = directories_.read_file(directories_.diff_of(name), 2 * changes::kMaxDiff);
   if (!diff && diff.error().code != ErrorCode::kNotFound) return std::unexpected(diff.error());
+  if (diff && is_text) return show_text(*diff);
   QUARRY_TRY(show(diff_page(name, diff ? std::optional(*diff) : std::nullopt, context(now))));
   if (diff) return {};
   QUARRY_TRY(directories_.replace_file(
@@ -152,6 +155,12 @@ Result<void> QueueAnswer::answer_rollback(const changes::ChangeSetId& id) {
                         json_string(job ? job->meta.target : std::string()));
   }
   reply_.body = fmt::format("{{\"rollback\":[{}]}}\n", list);
+  return {};
+}
+
+Result<void> QueueAnswer::show_text(std::string text) {
+  reply_.content_type = "text/plain; charset=utf-8";
+  reply_.body = std::move(text);
   return {};
 }
 

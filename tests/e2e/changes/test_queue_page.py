@@ -1,10 +1,12 @@
 """The queue's web page in browsers that are logged in to the real fossil."""
 
 import datetime
+import gzip
 import json
 import os
 import re
 import urllib.parse
+from random import Random
 
 import pytest
 
@@ -225,7 +227,35 @@ def test_a_truncated_diff_counts_the_files_that_it_leaves_out(writer, fresh, vis
     id_ = writer.submit(tarball(files, kind="BF"), "BF").json["id"]
     wait_until(lambda: Queue.of(fresh).is_in(id_, *WAITING), "it waits")
     remarks = "\n(The rest of the diff is not shown: 1 more file.)\n\n+large: 300000 bytes, not shown\n"
-    assert diff_of(visit("looker"), id_).endswith(remarks)
+    looker = visit("looker")
+    assert diff_of(looker, id_)
+    assert looker.get(f"/queue/{id_}?ask=patch").text.endswith(remarks)
+
+
+def test_the_compressed_pages_of_a_large_set_have_at_most_60_kb(writer, fresh, visit):
+    random = Random(1)
+
+    def noise(size):
+        return random.randbytes(size // 2).hex()
+    files = {f"{noise(20)}/{i}": noise(4_000).encode() for i in range(120)}
+    many = {f"{noise(70)}/{i}": b"" for i in range(2_000)}
+    looker = visit("looker")
+    for contents in (files, many):
+        comment = noise(60_000)
+        id_ = writer.submit(tarball(contents, kind="BF", comment=comment), "BF").json["id"]
+        wait_until(lambda: Queue.of(fresh).is_in(id_, *WAITING), "it waits")
+        diff = diff_of(looker, id_)
+        for path, link in ((f"/queue/{id_}?ask=diff", "?ask=patch"), (f"/queue/{id_}", ".json"), ("/queue", id_)):
+            page = looker.get(path, Accept_Encoding="gzip")
+            assert page.headers["content-encoding"] == "gzip" and len(page.body) <= 60_000, (path, len(page.body))
+            assert link in gzip.decompress(page.body).decode(), path
+        patch = looker.get(f"/queue/{id_}?ask=patch")
+        assert patch.headers["content-type"].startswith("text/plain") and len(patch.text) > 100_000
+        assert re.sub("<[^>]*>", "", diff) in patch.text
+        whole = json.loads(looker.get(f"/queue/{id_}.json").text)
+        assert whole["comment"] == comment and whole["files"] == [*contents]
+        log = looker.get(f"/queue/{id_}?ask=log")
+        assert log.status == 200 and log.headers["content-type"].startswith("text/plain")
 
 
 @pytest.mark.parametrize("sections", [{"base": "f00d" * 16}, {"target": "nowhere"}])
