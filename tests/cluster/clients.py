@@ -161,6 +161,7 @@ class Client(threading.Thread):
 
     def user(self, operation: Operation, host: Host, _: random.Random) -> None:
         login = f"{self.name}-user{operation.number}"
+        operation.is_promised = False
         self.fossil("user", "new", login, "contact", "word", "-R", host.repository)
         operation.facts = {("user", login)}
 
@@ -168,6 +169,7 @@ class Client(threading.Thread):
         self.fossil("user", "capabilities", "reader", "".join(choices.sample("ghjkoprw", 4)), "-R", host.repository)
 
     def interwiki(self, operation: Operation, host: Host, _: random.Random) -> None:
+        operation.is_promised = False
         tag = f"{self.name}x{operation.number}"
         self.fossil("interwiki", "edit", tag, "--base", "http://example.org/", "-R", host.repository)
         operation.facts = {("setting", f"interwiki:{tag}")}

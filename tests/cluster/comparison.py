@@ -17,7 +17,8 @@ def missing(history: History, paths: list[Path]) -> list[str]:
     for path in paths:
         has = {row[:2] for row in rows(path)}
         wrong += [f"{path.parent.name} does not have {' '.join(fact)}, acknowledged by: {operation}"
-                  for operation in history.operations if operation.is_acknowledged for fact in sorted(operation.facts - has)]
+                  for operation in history.operations if operation.is_acknowledged and not history.is_lost(operation)
+                  for fact in sorted(operation.facts - has)]
     return wrong
 
 

@@ -20,6 +20,8 @@ class Operation:
     is_acknowledged: bool = False
     #: What every host must have if the operation was acknowledged, as (table, name). See support/replicas.py.
     facts: set[tuple[str, str]] = field(default_factory=set)
+    #: Whether the host has promised that other hosts have stored the change.
+    is_promised: bool = True
     #: The artifacts among the facts that did not exist before, with the time at which the client made them.
     made: dict[str, float] = field(default_factory=dict)
     #: The content's hash of each unversioned file that the operation has written; None for a deletion.
@@ -40,6 +42,16 @@ class Isolation:
     end: float
 
 
+@dataclass
+class Loss:
+    """The loss of a host's files. Everything that the host held at BEGIN was in the stream. Until END, changes that the host
+    had not published were lost."""
+
+    host: int
+    begin: float
+    end: float
+
+
 class History:
     def __init__(self, path: Path):
         self._file = path.open("w")
@@ -48,6 +60,7 @@ class History:
         self.path = path
         self.operations: list[Operation] = []
         self.isolations: list[Isolation] = []
+        self.losses: list[Loss] = []
 
     def now(self) -> float:
         return time.monotonic() - self._start
@@ -66,6 +79,11 @@ class History:
         with self._lock:
             self._write(line)
         show(line)
+
+    def is_lost(self, operation: Operation) -> bool:
+        """Returns whether the loss of a host's files can have lost the OPERATION, which other hosts have not confirmed."""
+        return not operation.is_promised and any(loss.host == operation.host and loss.begin < operation.end and operation.begin < loss.end
+                                                 for loss in self.losses)
 
     def totals(self) -> str:
         kinds = sorted({each.kind for each in self.operations})

@@ -1,24 +1,31 @@
-"""Disturbs the hosts: cuts links, kills and stops processes, and fills disks. The sequence of disturbances depends only on
-the seed."""
+"""Disturbs the hosts: cuts and delays links, kills and stops processes, fills disks, and deletes the files of a host. The
+sequence of disturbances depends only on the seed and the length of the run."""
 
 import contextlib
 import os
 import random
+import shutil
 import signal
 import threading
 from collections.abc import Callable
 
-from history import History, Isolation
+from history import History, Isolation, Loss
+from support import program
 from support.cluster import Cluster, Host
 from support.disk import empty, fill_up
 
 #: Seconds for which a disturbance lasts. JetStream elects a new leader after 4 to 9 seconds.
 DURATION = (2.0, 12.0)
+#: In runs of at least LONG_RUN seconds, every tenth disturbance lasts longer than the leases of 30 seconds.
+LONG_DURATION = (35.0, 50.0)
+LONG_RUN = 300
+DELAY = (0.05, 1.5)
 PAUSE = (1.0, 8.0)
 
 
 class Nemesis:
-    def __init__(self, seed: int, cluster: Cluster, history: History):
+    def __init__(self, seed: int, seconds: float, cluster: Cluster, history: History):
+        self.is_long_run = seconds >= LONG_RUN
         self.choices = random.Random(f"{seed} nemesis")
         self.cluster, self.history = cluster, history
         self.begun: dict[int, float] = {}  # hosts that cannot reach a quorum, and since when
@@ -26,16 +33,21 @@ class Nemesis:
         self.heals: list[Callable[[], None]] = []
         self.kinds = [self.cut, self.cut_outgoing, self.cut_incoming, self.cut_one_link, self.kill_nats, self.kill_quarryd,
                       self.kill_replica, self.stop_nats, self.stop_quarryd, self.stop_replica, self.fill_disk]
+        if len(cluster.hosts) > 1:
+            self.kinds += [self.lose_files] + ([self.slow_down] if cluster.slow_links else [])
 
     def run(self, stopping: threading.Event) -> None:
         while not stopping.wait(self.choices.uniform(*PAUSE)):
             count = min(self.choices.choice([1, 1, 2]), len(self.cluster.hosts))
-            for host in self.choices.sample(self.cluster.hosts, count):
-                kind = self.choices.choice(self.kinds)
+            kinds = self.choices.choices(self.kinds, k=count)
+            if self.lose_files in kinds:
+                kinds = [self.lose_files]  # only the loss of a single host must not lose changes
+            for host, kind in zip(self.choices.sample(self.cluster.hosts, len(kinds)), kinds):
                 self.history.note(f"{kind.__name__} host {host.number}")
                 kind(host)
             self.note_isolated()
-            stopping.wait(self.choices.uniform(*DURATION))
+            is_long = self.choices.random() < 0.1 and self.is_long_run
+            stopping.wait(self.choices.uniform(*(LONG_DURATION if is_long else DURATION)))
             self.heal()
 
     def heal(self) -> None:
@@ -67,6 +79,9 @@ class Nemesis:
 
     def cut_one_link(self, host: Host) -> None:
         host.cut(self.choices.sample(host.others, min(1, len(host.others))), cluster=self.cluster)
+
+    def slow_down(self, host: Host) -> None:
+        self.cluster.slow_down(host.number, self.choices.uniform(*DELAY))
 
     def kill_nats(self, host: Host) -> None:
         host.kill_nats()
@@ -114,3 +129,21 @@ class Nemesis:
                 host.kill_nats()
                 host.start_nats()
         self.heals.append(make_space)
+
+    def lose_files(self, host: Host) -> None:
+        """Deletes the repository, the stream and the state of HOST. Later copies the repository from another host, as
+        quarry-cluster(7) describes."""
+        begin = self.history.now()
+        if not host.publish():
+            return self.history.note(f"host {host.number} keeps its files, because it cannot publish its changes")
+        host.kill_quarryd()
+        host.kill_nats()
+        for path in (host.folder / "nats", host.folder / "replica", *host.folder.glob(f"{host.repository.name}*")):
+            shutil.rmtree(path) if path.is_dir() else path.unlink()
+
+        def restore() -> None:
+            program.succeeds("backup", self.cluster.host(host.others[0]).repository, host.repository)
+            self.history.losses.append(Loss(host.number, begin, self.history.now()))
+            host.start_nats()
+            host.start_quarryd()
+        self.heals.append(restore)

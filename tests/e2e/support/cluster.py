@@ -4,6 +4,7 @@ same repository.
     namespace of the cluster    bridge 10.0.0.254; clients run here
     namespace of host N         10.0.0.N: quarryd on port 8080, routes of nats-server on port 6222
                                 127.0.0.1: clients of nats-server on port 4222, its status on port 8222
+                                device "slow": delays packets to other hosts, if /dev/net/tun exists
 
 No other process can see the namespaces, so clusters do not disturb each other. The kernel removes a namespace with its links
 after its last process has ended."""
@@ -14,15 +15,16 @@ import json
 import os
 import shutil
 import signal
+import socket
 import subprocess
 import urllib.request
 from collections.abc import Iterator
 from pathlib import Path
-from socket import socket
 
 from . import daemon, places, process, program, repofile, replicas
 from .browser import Browser
 from .process import PATIENCE, Process, wait_until
+from .slow_links import DEVICE, TUN, SlowLinks
 
 CLONE_NEWNET = 0x40000000
 LIBC = ctypes.CDLL(None, use_errno=True)
@@ -94,7 +96,7 @@ class Host:
     the host's own address. DIRECTIVES are for [replication]."""
 
     def __init__(self, number: int, hosts: int, folder: Path, repository: Path, directives: dict[str, object],
-                 front: socket | None = None):
+                 front: socket.socket | None = None):
         self.number, self.folder, self.front = number, folder, front
         self.name = f"host{number}"
         self.address = f"10.0.0.{number}"
@@ -103,6 +105,7 @@ class Host:
         self.nats: Process | None = None
         self.main: Process | None = None
         self.is_cut_from: set[int] = set()
+        self.is_slow_to: set[int] = set()
         self.network = Network()
         ip("link", "add", self.name, "type", "veth", "peer", "name", "eth0", "netns", self.network.path)
         ip("link", "set", self.name, "master", "hosts", "up")
@@ -184,6 +187,17 @@ jetstream {{ store_dir: "{self.folder}/nats", max_memory_store: 64MB, max_file_s
         return bool(status.get("connected") and status["lag_messages"] == 0 and status["touched"] and
                     all(each["is_published"] and each["lag_messages"] == 0 for each in status["touched"]))
 
+    def publish(self) -> bool:
+        """Publishes everything that the repository holds now. Returns whether the stream has stored it."""
+        with socket.socket(socket.AF_UNIX) as client:
+            client.settimeout(PATIENCE)
+            try:
+                client.connect(str(self.folder / "replica.sock"))
+                client.sendall(b"publish www \n")
+                return client.recv(3) == b"ok "
+            except OSError:
+                return False
+
     def processes(self) -> list[int]:
         """Returns the process IDs of quarryd and its children."""
         return [self.main.pid, *process.children(self.main.pid)]
@@ -208,16 +222,23 @@ jetstream {{ store_dir: "{self.folder}/nats", max_memory_store: 64MB, max_file_s
 
     def _discard(self, others: list[int]) -> None:
         with self.network.entered():
-            for other in set(others) - self.is_cut_from:
-                ip("route", "add", "blackhole", f"10.0.0.{other}/32")
+            for other in others:
+                ip("route", "replace", "blackhole", f"10.0.0.{other}/32")
         self.is_cut_from |= set(others)
 
-    def mend(self) -> None:
-        """Stops discarding this host's packets."""
+    def slow_down(self, others: list[int]) -> None:
+        """Delays the packets to OTHERS (see Cluster.slow_down)."""
         with self.network.entered():
-            for other in self.is_cut_from:
-                ip("route", "delete", "blackhole", f"10.0.0.{other}/32")
-        self.is_cut_from = set()
+            for other in set(others) - self.is_cut_from:
+                ip("route", "replace", f"10.0.0.{other}/32", "dev", DEVICE, "src", self.address)
+        self.is_slow_to |= set(others)
+
+    def mend(self) -> None:
+        """Stops discarding and delaying this host's packets."""
+        with self.network.entered():
+            for other in self.is_cut_from | self.is_slow_to:
+                ip("route", "delete", f"10.0.0.{other}/32")
+        self.is_cut_from, self.is_slow_to = set(), set()
 
     def stop(self) -> None:
         for each in (self.main, self.nats):
@@ -231,7 +252,7 @@ class Cluster:
     """HOSTS hosts with copies of REPOSITORY. Their folders are in FOLDER. The caller must be in its own_network(). FRONTS
     are listening sockets, one for each host (see Host)."""
 
-    def __init__(self, folder: Path, repository: Path, hosts: int = 3, *, fronts: list[socket] | None = None,
+    def __init__(self, folder: Path, repository: Path, hosts: int = 3, *, fronts: list[socket.socket] | None = None,
                  **directives: object):
         ip("link", "add", "hosts", "type", "bridge")
         ip("address", "add", "10.0.0.254/24", "dev", "hosts")
@@ -241,6 +262,13 @@ class Cluster:
             place = folder / f"host{number}"
             place.mkdir(exist_ok=True)
             self.hosts.append(Host(number, hosts, place, repository, directives, fronts[number - 1] if fronts else None))
+        self.slow_links = SlowLinks() if TUN.exists() else None
+        if self.slow_links:
+            for host in self.hosts:
+                with host.network.entered():
+                    self.slow_links.attach(host.number)
+                    ip("link", "set", DEVICE, "up")
+            self.slow_links.start()
 
     def host(self, number: int) -> Host:
         return self.hosts[number - 1]
@@ -270,6 +298,13 @@ class Cluster:
     def isolate(self, number: int, **directions: bool) -> None:
         self.host(number).cut(self.host(number).others, cluster=self, **directions)
 
+    def slow_down(self, number: int, delay: float) -> None:
+        """Delays all packets between this and the other hosts by DELAY seconds in each direction."""
+        self.slow_links.delay = delay
+        self.host(number).slow_down(self.host(number).others)
+        for other in self.host(number).others:
+            self.host(other).slow_down([number])
+
     def mend(self) -> None:
         for host in self.hosts:
             host.mend()
@@ -277,6 +312,8 @@ class Cluster:
     def stop(self) -> None:
         """Stops all hosts, also after a failure of one of them."""
         with contextlib.ExitStack() as stack:
+            if self.slow_links:
+                stack.callback(self.slow_links.stop)
             for host in self.hosts:
                 stack.callback(host.stop)
 
