@@ -40,7 +40,7 @@ void hold_signals() {
   ::signal(SIGPIPE, SIG_IGN);
 }
 
-Result<void> run(const ReplicaOptions& options, base::Fd listener,
+Result<void> run(const ReplicaOptions& options, Stream& stream, base::Fd listener,
                  const std::function<void()>& reopen_logs) {
   std::error_code error;
   std::filesystem::create_directories(options.folder, error);
@@ -50,12 +50,11 @@ Result<void> run(const ReplicaOptions& options, base::Fd listener,
   const sigset_t awaited = awaited_signals();
   const base::Fd signals(::signalfd(-1, &awaited, SFD_CLOEXEC));
   if (!signals) return fail_errno("signalfd");
-  QUARRY_TRY_ASSIGN(const auto stream, Stream::open(options.stream));
   ReplicaOptions own = options;
   // One thread applies the entries for all repositories, so it must not wait long for one of them.
   own.open.busy_timeout = kBusyTime;
   own.open.content_cache_size = kContentCache;
-  Node node(own, *stream);
+  Node node(own, stream);
   base::log(LogLevel::kNotice, "ready: host {} of the group {}", options.stream.host,
             options.stream.group);
   base::notify_service_manager("READY=1");

@@ -45,9 +45,9 @@ struct ReplicaOptions {
 /// Blocks the signals that run() waits for, and ignores SIGPIPE. Call it before any thread is started.
 void hold_signals();
 /// Runs until SIGTERM or SIGINT, and then disconnects clients that still wait for an answer.
-/// LISTENER is a non-blocking Unix socket. REOPEN_LOGS is called at SIGUSR1. Errors: kInvalid, kIo
-/// (the folder cannot be written).
-Result<void> run(const ReplicaOptions& options, base::Fd listener,
+/// LISTENER is a non-blocking Unix socket. REOPEN_LOGS is called at SIGUSR1. Errors: kIo (the
+/// folder cannot be written).
+Result<void> run(const ReplicaOptions& options, Stream& stream, base::Fd listener,
                  const std::function<void()>& reopen_logs);
 
 }  // namespace quarry::replica

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "command_line.h"
+#include "open_stream.h"
 #include "quarry/base/log.h"
 #include "quarry/base/service_manager.h"
 #include "quarry/base/socket.h"
@@ -36,7 +37,8 @@ void reopen_log() {
 
 quarry::Result<void> run(const app::ReplicaConfig& config) {
   QUARRY_TRY_ASSIGN(auto listener, listener_of(config));
-  return replica::run(config.options, std::move(listener), reopen_log);
+  QUARRY_TRY_ASSIGN(const auto stream, app::open_stream(config.options.stream));
+  return replica::run(config.options, *stream, std::move(listener), reopen_log);
 }
 
 int run_command_line(int argc, char** argv) {
