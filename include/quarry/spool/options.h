@@ -35,6 +35,10 @@ inline constexpr milliseconds kEternal = milliseconds::max();
 /// Stands for "no limit" in queue.size. Memory cannot hold this number of messages.
 inline constexpr std::size_t kAnySize = std::numeric_limits<std::size_t>::max() / 100;
 
+/// Limit on the messages in the memory of a disk-assisted queue in bytes. Long messages count towards
+/// queue.size and the marks in proportion to this limit.
+inline constexpr std::size_t kMaxMemory = std::size_t{64} << 20;
+
 /// The value of queue.dequeuetimeend with which messages are delivered at any time.
 inline constexpr int kNoDequeueTimeEnd = 25;
 

@@ -35,7 +35,7 @@ void DiskAssistance::start_with_files() {
 }
 
 bool DiskAssistance::messages_came() {
-  if (state_.is_da_enabled() && state_.store->waiting() >= state_.high_watermark) {
+  if (state_.is_da_enabled() && state_.level() >= state_.high_watermark) {
     if (!state_.is_assisted && now() >= next_try_) {
       ++state_.setup.figures->high_watermark_hits;
       start();
@@ -51,8 +51,8 @@ bool DiskAssistance::messages_came() {
 }
 
 TimePoint DiskAssistance::try_again() {
-  const bool may_start = state_.is_da_enabled() && !state_.is_assisted &&
-                         state_.store->waiting() >= state_.high_watermark;
+  const bool may_start =
+      state_.is_da_enabled() && !state_.is_assisted && state_.level() >= state_.high_watermark;
   if (may_start && now() >= next_try_) start();
   return may_start && !state_.is_assisted ? next_try_ : TimePoint::max();
 }
@@ -152,8 +152,8 @@ void DiskAssistance::run(Worker& self) {
       if (state_.is_closing || !wait_on_empty_queue(lock)) break;
       continue;
     }
-    if (state_.store->waiting() <= state_.low_watermark) is_held_ = true;
-    if (state_.store->waiting() >= state_.high_watermark) is_held_ = false;
+    if (state_.level() <= state_.low_watermark) is_held_ = true;
+    if (state_.level() >= state_.high_watermark) is_held_ = false;
     if (is_held_) {
       wait_at_low_watermark(lock);
     } else {
@@ -181,7 +181,7 @@ bool DiskAssistance::wait_on_empty_queue(Lock& lock) {
 /// Moves one batch to the disk queue.
 void DiskAssistance::shuffle(Lock& lock, Worker& self) {
   // Stop at the low watermark, which is 0 during a shutdown.
-  const std::size_t max = static_cast<std::size_t>(state_.store->waiting()) - state_.low_watermark;
+  const std::size_t max = static_cast<std::size_t>(state_.level()) - state_.low_watermark;
   self.batch = state_.store->take(
       std::min(max, std::max(state_.setup.options.dequeue_batch_size, kShuffled)));
   state_.in_flight += self.batch.messages.size();
@@ -226,7 +226,7 @@ void DiskAssistance::shuffle(Lock& lock, Worker& self) {
 bool DiskAssistance::is_over() const {
   if (state_.is_closing || !state_.setup.consumer) return false;
   if (!state_.helper || !state_.helper->is_empty()) return false;
-  return state_.store->waiting() < state_.high_watermark || is_refused_;
+  return state_.level() < state_.high_watermark || is_refused_;
 }
 
 /// Called by a worker of the disk queue when that queue is empty. Starts the shuffler if it has
@@ -258,7 +258,7 @@ bool DiskAssistance::switch_back(Lock& lock) {
   lock.lock();
   if (!gone) state_.report(gone.error().message);
   leave();
-  const bool is_low = state_.store->waiting() < state_.high_watermark;
+  const bool is_low = state_.level() < state_.high_watermark;
   if (state_.is_closing || is_low || std::exchange(is_refused_, false)) return false;
   ++state_.setup.figures->high_watermark_hits;
   start();

@@ -10,9 +10,6 @@ namespace quarry::spool {
 
 namespace {
 
-// Maximum size of a batch in bytes. The last message of a batch can exceed the limit.
-constexpr std::size_t kMaxAtOnce = std::size_t{8} << 20;
-
 /// Returns the first sequence number of a new generation. A generation ends when the queue is empty
 /// and its files are removed. The numbers of generations are far apart, so that stale position
 /// files are recognized.

@@ -4,6 +4,7 @@
 // queue's helper. The reverse order is not allowed.
 #pragma once
 
+#include <algorithm>
 #include <atomic>
 #include <cstdint>
 #include <ctime>
@@ -79,7 +80,14 @@ struct EngineState {
   /// be able to reach the high watermark.
   std::uint64_t fullness() const {
     if (is_read_elsewhere()) return disk->unsettled();
-    return is_da_enabled() ? store->waiting() : held();
+    return is_da_enabled() ? level() : held();
+  }
+  /// Returns the number of messages in memory. If they have many bytes, returns a number that is in the
+  /// same proportion to queue.size as the bytes are to kMaxMemory.
+  std::uint64_t level() const {
+    const std::uint64_t bytes_per_message =
+        std::max<std::uint64_t>(kMaxMemory / setup.options.size, 1);
+    return std::max(store->waiting(), store->bytes_in_memory() / bytes_per_message);
   }
   /// Updates the figures.
   void count() {

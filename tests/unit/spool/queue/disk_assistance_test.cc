@@ -105,6 +105,30 @@ TEST_CASE_FIXTURE(AssistedWorld,
 
 TEST_CASE_FIXTURE(
     AssistedWorld,
+    "long messages go to the disk before they fill the memory, and in small batches") {
+  constexpr std::size_t kLong = std::size_t{1} << 20;
+  constexpr std::size_t kCount = 100;
+  options = disk_assisted(folder);
+  options.size = 10'000;
+  options.high_watermark = options.low_watermark = std::nullopt;
+  options.dequeue_batch_size = 512;
+  options = *complete(options);
+  const TestEngine queue = start_engine();
+  for (std::size_t i = 0; i < kCount; ++i) {
+    Message message{.content = std::string(kLong, static_cast<char>('A' + i % 26))};
+    quarry::base::Error error;
+    REQUIRE(queue.engine->enqueue({&message, 1}, Delay::kNone, &error) == 1);
+  }
+  // Batches of a worker and of the shuffler are also in memory.
+  CHECK(queue.figures->max_size <= kMaxMemory / kLong + 18);
+  CHECK(queue.figures->on_disk > 0);
+  consumer.open();
+  CHECK(consumer.wait_until_got(kCount));
+  CHECK(std::ranges::max(consumer.batch_sizes()) <= 9);
+}
+
+TEST_CASE_FIXTURE(
+    AssistedWorld,
     "case 1: regular workers together with those of the DA queue are never too many") {
   options.size = 100;
   add_workers(3);
