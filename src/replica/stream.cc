@@ -430,6 +430,25 @@ class NatsStream final : public Stream {
   std::size_t max_content() const override;
   Result<std::uint64_t> publish(std::span<const NewStreamMessage> messages,
                                 milliseconds time) override;
+  Result<std::uint64_t> publish_after(std::uint64_t, std::span<const NewStreamMessage>,
+                                      milliseconds) override {
+    return fail(ErrorCode::kBusy, "not implemented");
+  }
+  void serve(Answer, Listener) override {}
+  Result<std::string> request(const std::string&, std::string_view, milliseconds) override {
+    return fail(ErrorCode::kBusy, "not implemented");
+  }
+  void announce(std::string_view) override {}
+  Result<std::optional<KeyValue>> get(Bucket, const std::string&) override {
+    return fail(ErrorCode::kBusy, "not implemented");
+  }
+  Result<std::optional<std::uint64_t>> put(Bucket, const std::string&, std::string_view,
+                                           std::uint64_t) override {
+    return fail(ErrorCode::kBusy, "not implemented");
+  }
+  Result<void> erase(Bucket, const std::string&, std::uint64_t) override {
+    return fail(ErrorCode::kBusy, "not implemented");
+  }
   Result<void> seek(std::uint64_t sequence) override;
   Result<std::optional<StreamMessage>> next(milliseconds time) override;
 

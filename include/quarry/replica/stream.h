@@ -1,7 +1,10 @@
 // The stream that the hosts of a group share: a stream of NATS JetStream, which replicates it.
 //
 //   stream    quarry-GROUP
-//   subjects  quarry.GROUP.PROJECT    PROJECT is the project code
+//   subjects  quarry.GROUP.PROJECT      PROJECT is the project code
+//             quarry-host.GROUP         announcements to all hosts (not stored)
+//             quarry-host.GROUP.HOST    requests to HOST (not stored)
+//   buckets   quarry-GROUP-leases, quarry-GROUP-records    keys with values
 //
 // NATS gives each message a sequence number. All hosts read the messages in this order.
 // Stream is the only class that uses libnats. In the background, it reconnects after a failure, with
@@ -12,6 +15,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <span>
@@ -67,8 +71,21 @@ struct StreamMessage {
   std::string content;
 };
 
-/// A connection. Several threads can call publish() at the same time, but only one thread may call
-/// seek() and next().
+/// Where keys are stored. Both buckets keep only the last value of a key.
+enum class Bucket {
+  kLeases,   // a key expires when it was not stored again for kLeaseTime
+  kRecords,  // a key expires kRecordTime after it was stored
+};
+constexpr std::chrono::seconds kLeaseTime{30};
+constexpr std::chrono::seconds kRecordTime = std::chrono::days(3);
+
+struct KeyValue {
+  std::string value;
+  std::uint64_t revision = 0;  // grows with each change of the bucket
+};
+
+/// A connection. Several threads can call its functions at the same time, but only one thread may
+/// call seek() and next().
 class Stream {
  public:
   /// Connects, and creates the stream if it does not exist. If the stream has other options, changes
@@ -92,6 +109,44 @@ class Stream {
   /// max_content()).
   virtual Result<std::uint64_t> publish(std::span<const NewStreamMessage> messages,
                                         std::chrono::milliseconds time) = 0;
+  /// Publishes MESSAGES, which are of one project, if no message of this project follows EXPECTED in
+  /// the stream (0: if there is none). Waits for each acknowledgement before the next message, so no
+  /// other message of the project comes between them. Returns the sequence of the last message.
+  /// Errors: kConflict (another message came first), kBusy (the outcome is not known), kDenied,
+  /// kLimit. After an error, the first messages might be stored: readers discard an incomplete entry,
+  /// but MESSAGES must not contain several entries if some of them alone would do harm.
+  virtual Result<std::uint64_t> publish_after(std::uint64_t expected,
+                                              std::span<const NewStreamMessage> messages,
+                                              std::chrono::milliseconds time) = 0;
+
+  /// Returns the answer to a request. Must not be longer than max_content().
+  using Answer = std::function<std::string(std::string_view request)>;
+  using Listener = std::function<void(std::string_view text)>;
+  /// Calls ANSWER for requests to this host and LISTENER for announcements of other hosts, until
+  /// the stream is destroyed. Each has its own thread, so a call that takes long delays the next
+  /// one. Call serve() once.
+  virtual void serve(Answer answer, Listener listener) = 0;
+  /// Sends REQUEST to HOST and returns its answer. Errors: kNotFound (HOST is not connected), kBusy (no
+  /// answer in TIME, or no server answers), kLimit (longer than max_content()).
+  virtual Result<std::string> request(const std::string& host, std::string_view request,
+                                      std::chrono::milliseconds time) = 0;
+  /// Sends TEXT to all other hosts that are connected. It can get lost.
+  virtual void announce(std::string_view text) = 0;
+
+  /// Returns the value of KEY, or nullopt if it does not exist or has expired. A key consists of
+  /// letters, digits and any of "-_=/.", and does not begin or end with a dot. The expiry of a lease
+  /// does not depend on clocks: it has expired when this connection has seen the same revision for
+  /// kLeaseTime, so a host that waits for a lease must call get() or put() again and again.
+  /// Errors: kInvalid (KEY), kBusy, kDenied.
+  virtual Result<std::optional<KeyValue>> get(Bucket bucket, const std::string& key) = 0;
+  /// Stores VALUE if EXPECTED is the revision of KEY (0: if KEY does not exist or has expired). Returns
+  /// the new revision, or nullopt if KEY has another revision. Errors: kInvalid (KEY), kBusy (VALUE
+  /// might be stored), kDenied, kLimit (longer than max_content()).
+  virtual Result<std::optional<std::uint64_t>> put(Bucket bucket, const std::string& key,
+                                                   std::string_view value,
+                                                   std::uint64_t expected) = 0;
+  /// Removes KEY if REVISION is its revision. Otherwise, does nothing. Errors: as put().
+  virtual Result<void> erase(Bucket bucket, const std::string& key, std::uint64_t revision) = 0;
 
   /// Makes next() continue after SEQUENCE in the stream that exists now. Errors: kBusy (also if the
   /// stream ends before SEQUENCE).

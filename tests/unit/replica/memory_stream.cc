@@ -1,6 +1,10 @@
 #include "memory_stream.h"
 
+#include <limits>
+
 using namespace quarry;
+using replica::Bucket;
+using replica::KeyValue;
 using replica::NewStreamMessage;
 using replica::StreamMessage;
 using replica::StreamRange;
@@ -66,6 +70,24 @@ void MemoryEngine::create_again() {
   });
 }
 
+void MemoryEngine::expire(Bucket bucket) {
+  change([&] {
+    std::erase_if(values_, [&](const auto& each) { return each.first.first == bucket; });
+  });
+}
+
+MemoryStream::~MemoryStream() {
+  std::shared_ptr<MemoryEngine::Host> host;
+  engine_.change([&] {
+    const auto found = engine_.hosts_.extract(host_);
+    if (found) host = found.mapped();
+  });
+  if (!host) return;
+  const std::scoped_lock lock(host->answer_mutex, host->listener_mutex);
+  host->answer = {};
+  host->listener = {};
+}
+
 bool MemoryStream::is_connected() const {
   const std::lock_guard lock(engine_.mutex_);
   return engine_.is_up_;
@@ -79,11 +101,21 @@ Result<StreamRange> MemoryStream::range() {
 
 Result<std::uint64_t> MemoryStream::publish(std::span<const NewStreamMessage> messages,
                                             std::chrono::milliseconds time) {
+  return publish_after(std::numeric_limits<std::uint64_t>::max(), messages, time);
+}
+
+Result<std::uint64_t> MemoryStream::publish_after(std::uint64_t expected,
+                                                  std::span<const NewStreamMessage> messages,
+                                                  std::chrono::milliseconds time) {
   std::unique_lock lock(engine_.mutex_);
   ++engine_.calls_;
   engine_.changed_.notify_all();
   engine_.changed_.wait_for(lock, time, [&] { return !engine_.is_held_; });
-  if (!engine_.is_up_ || !engine_.has_quorum_ || engine_.is_held_) return no_answer();
+  if (!engine_.can_store() || engine_.is_held_) return no_answer();
+  for (const StreamMessage& each : engine_.messages_) {
+    if (each.project == messages.front().project && each.sequence > expected)
+      return fail(ErrorCode::kConflict, "message {} came first", each.sequence);
+  }
   for (const NewStreamMessage& each : messages) {
     if (!engine_.ids_.insert(each.id).second) continue;
     engine_.messages_.push_back(
@@ -91,6 +123,71 @@ Result<std::uint64_t> MemoryStream::publish(std::span<const NewStreamMessage> me
   }
   engine_.changed_.notify_all();
   return engine_.range().last;
+}
+
+void MemoryStream::serve(Answer answer, Listener listener) {
+  auto host = std::make_shared<MemoryEngine::Host>();
+  host->answer = std::move(answer);
+  host->listener = std::move(listener);
+  const std::lock_guard lock(engine_.mutex_);
+  engine_.hosts_[host_] = std::move(host);
+}
+
+Result<std::string> MemoryStream::request(const std::string& host, std::string_view request,
+                                          std::chrono::milliseconds) {
+  std::shared_ptr<MemoryEngine::Host> found;
+  {
+    const std::lock_guard lock(engine_.mutex_);
+    if (!engine_.is_up_) return no_answer();
+    const auto at = engine_.hosts_.find(host);
+    if (at != engine_.hosts_.end()) found = at->second;
+  }
+  if (!found) return fail(ErrorCode::kNotFound, "the host {} is not connected", host);
+  const std::lock_guard lock(found->answer_mutex);
+  if (!found->answer) return fail(ErrorCode::kNotFound, "the host {} is not connected", host);
+  return found->answer(request);
+}
+
+void MemoryStream::announce(std::string_view text) {
+  std::map<std::string, std::shared_ptr<MemoryEngine::Host>> hosts;
+  {
+    const std::lock_guard lock(engine_.mutex_);
+    if (engine_.is_up_) hosts = engine_.hosts_;
+  }
+  hosts.erase(host_);
+  for (const auto& [name, host] : hosts) {
+    const std::lock_guard lock(host->listener_mutex);
+    if (host->listener) host->listener(text);
+  }
+}
+
+Result<std::optional<KeyValue>> MemoryStream::get(Bucket bucket, const std::string& key) {
+  const std::lock_guard lock(engine_.mutex_);
+  if (!engine_.can_store()) return no_answer();
+  const auto found = engine_.values_.find({bucket, key});
+  if (found == engine_.values_.end()) return std::nullopt;
+  return found->second;
+}
+
+Result<std::optional<std::uint64_t>> MemoryStream::put(Bucket bucket, const std::string& key,
+                                                       std::string_view value,
+                                                       std::uint64_t expected) {
+  const std::lock_guard lock(engine_.mutex_);
+  if (!engine_.can_store()) return no_answer();
+  const auto found = engine_.values_.find({bucket, key});
+  const std::uint64_t revision = found == engine_.values_.end() ? 0 : found->second.revision;
+  if (revision != expected) return std::nullopt;
+  engine_.values_[{bucket, key}] = {std::string(value), ++engine_.revision_};
+  return engine_.revision_;
+}
+
+Result<void> MemoryStream::erase(Bucket bucket, const std::string& key, std::uint64_t revision) {
+  const std::lock_guard lock(engine_.mutex_);
+  if (!engine_.can_store()) return no_answer();
+  const auto found = engine_.values_.find({bucket, key});
+  if (found != engine_.values_.end() && found->second.revision == revision)
+    engine_.values_.erase(found);
+  return {};
 }
 
 Result<void> MemoryStream::seek(std::uint64_t sequence) {

@@ -3,9 +3,12 @@
 
 #include <condition_variable>
 #include <cstdint>
+#include <map>
+#include <memory>
 #include <mutex>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "quarry/replica/stream.h"
@@ -25,10 +28,21 @@ class MemoryEngine {
   /// Loses the messages after LAST, as if a backup of the servers had been restored.
   void end_at(std::uint64_t last);
   void create_again();
+  /// Makes all keys of BUCKET expire.
+  void expire(quarry::replica::Bucket bucket);
 
  private:
   friend class MemoryStream;
+  struct Host {
+    std::mutex answer_mutex;  // locked while the function is called
+    std::mutex listener_mutex;
+    quarry::replica::Stream::Answer answer;
+    quarry::replica::Stream::Listener listener;
+  };
+  using Key = std::pair<quarry::replica::Bucket, std::string>;
+
   quarry::replica::StreamRange range() const;
+  bool can_store() const { return is_up_ && has_quorum_; }
   void change(const auto& change);
 
   mutable std::mutex mutex_;  // guards the fields below
@@ -41,23 +55,45 @@ class MemoryEngine {
   std::uint64_t first_ = 1;
   std::vector<quarry::replica::StreamMessage> messages_;  // the first one has the sequence first_
   std::set<std::string> ids_;
+  std::map<std::string, std::shared_ptr<Host>> hosts_;
+  std::map<Key, quarry::replica::KeyValue> values_;
+  std::uint64_t revision_ = 0;
 };
 
-/// The connection of one host.
+/// The connection of one host. Requests and announcements are handled in the thread that sends them.
 class MemoryStream final : public quarry::replica::Stream {
  public:
-  explicit MemoryStream(MemoryEngine& engine) : engine_(engine) {}
+  explicit MemoryStream(MemoryEngine& engine, std::string host = "alpha")
+      : engine_(engine), host_(std::move(host)) {}
+  ~MemoryStream() override;
+  MemoryStream(const MemoryStream&) = delete;
+  MemoryStream& operator=(const MemoryStream&) = delete;
 
   bool is_connected() const override;
   quarry::Result<quarry::replica::StreamRange> range() override;
   std::size_t max_content() const override { return 4096; }
   quarry::Result<std::uint64_t> publish(std::span<const quarry::replica::NewStreamMessage> messages,
                                         std::chrono::milliseconds time) override;
+  quarry::Result<std::uint64_t> publish_after(
+      std::uint64_t expected, std::span<const quarry::replica::NewStreamMessage> messages,
+      std::chrono::milliseconds time) override;
+  void serve(Answer answer, Listener listener) override;
+  quarry::Result<std::string> request(const std::string& host, std::string_view request,
+                                      std::chrono::milliseconds time) override;
+  void announce(std::string_view text) override;
+  quarry::Result<std::optional<quarry::replica::KeyValue>> get(quarry::replica::Bucket bucket,
+                                                               const std::string& key) override;
+  quarry::Result<std::optional<std::uint64_t>> put(quarry::replica::Bucket bucket,
+                                                   const std::string& key, std::string_view value,
+                                                   std::uint64_t expected) override;
+  quarry::Result<void> erase(quarry::replica::Bucket bucket, const std::string& key,
+                             std::uint64_t revision) override;
   quarry::Result<void> seek(std::uint64_t sequence) override;
   quarry::Result<std::optional<quarry::replica::StreamMessage>> next(
       std::chrono::milliseconds time) override;
 
  private:
   MemoryEngine& engine_;
+  const std::string host_;
   quarry::replica::StreamPosition position_;
 };

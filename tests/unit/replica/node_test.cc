@@ -63,7 +63,7 @@ class OtherProgram {
 /// A host with a pool `www`, whose folder has the repositories.
 class Host {
  public:
-  Host(std::string name, MemoryEngine& engine) : name_(std::move(name)), stream_(engine) {
+  Host(std::string name, MemoryEngine& engine) : name_(std::move(name)), stream_(engine, name_) {
     fs::create_directory(repositories());
     fs::create_directory(folder_ / "state");
   }
