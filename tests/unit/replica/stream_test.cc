@@ -1,5 +1,3 @@
-#include "quarry/replica/stream.h"
-
 #include <doctest/doctest.h>
 #include <fmt/format.h>
 
@@ -17,6 +15,7 @@
 #include "nats_servers.h"
 #include "quarry/base/fd.h"
 #include "quarry/base/log.h"
+#include "stream_client.h"
 
 using namespace quarry;
 using replica::NewStreamMessage;
@@ -26,24 +25,10 @@ using replica::StreamOptions;
 
 namespace {
 
-constexpr std::chrono::milliseconds kShort(50);
 constexpr std::string_view kUsers = R"(authorization { users: [
   { user: "replica", password: "sesame" }
   { user: "guest", password: "guest", permissions: { publish: ["$JS.API.>"] } }
 ] })";
-
-StreamOptions options_of(const NatsServers& servers, std::size_t first = 0) {
-  StreamOptions options;
-  options.servers = servers.urls(first);
-  options.group = "g";
-  options.host = "alpha";
-  options.replicas = static_cast<int>(servers.count());
-  return options;
-}
-
-void write_file(const std::filesystem::path& path, std::string_view text) {
-  std::ofstream(path) << text;
-}
 
 std::string read_file(const std::filesystem::path& path) {
   std::ifstream file(path);
@@ -102,52 +87,6 @@ struct Certificates {
                     "-out {0}.pem",
                     name));
   }
-};
-
-/// Opens a stream, and waits until it can be used.
-std::unique_ptr<Stream> open(const StreamOptions& options) {
-  auto stream = Stream::open(options);
-  REQUIRE_MESSAGE(stream.has_value(), (stream ? "" : stream.error().message));
-  REQUIRE(eventually([&] { return (*stream)->is_connected(); }));
-  return *std::move(stream);
-}
-
-NewStreamMessage message(std::string content) {
-  static int number = 0;
-  return {"p1", fmt::format("id {}", ++number), std::move(content)};
-}
-
-std::uint64_t publish(Stream& stream, const std::vector<NewStreamMessage>& messages) {
-  const auto sequence = stream.publish(messages, kPatienceTime);
-  REQUIRE_MESSAGE(sequence.has_value(), (sequence ? "" : sequence.error().message));
-  return *sequence;
-}
-
-/// Returns the next message, and seeks again after an error, as callers do. Checks that the stream
-/// neither skips nor repeats a message.
-class Reader {
- public:
-  explicit Reader(Stream& stream, std::uint64_t sequence = 0)
-      : stream_(stream), sequence_(sequence) {
-    REQUIRE(eventually([&] { return stream_.seek(sequence_).has_value(); }));
-  }
-  StreamMessage next() {
-    std::optional<StreamMessage> found;
-    const bool has_come = eventually([&] {
-      auto result = stream_.next(kShort);
-      if (!result) static_cast<void>(stream_.seek(sequence_));
-      if (result && *result) found = **std::move(result);
-      return found.has_value();
-    });
-    REQUIRE(has_come);
-    CHECK(found->sequence == sequence_ + 1);
-    sequence_ = found->sequence;
-    return *std::move(found);
-  }
-
- private:
-  Stream& stream_;
-  std::uint64_t sequence_;
 };
 
 }  // namespace
