@@ -1,11 +1,14 @@
 """What must be true of the hosts' files after a run."""
 
+import re
 import struct
+from collections import Counter
 from pathlib import Path
 
 import proof
+from aiosmtpd.smtp import Envelope
 from history import History, Operation
-from support import repofile, wire
+from support import mail, repofile, wire
 from support.fossil import Fossil
 from support.program import quarry
 from support.replicas import first_difference, rows
@@ -50,6 +53,24 @@ def without_quorum(history: History) -> list[str]:
             and any(made > isolation.begin for made in operation.made.values())]
 
 
+def repeated_mail(history: History, paths: list[Path], mails: list[Envelope]) -> list[str]:
+    """Returns the check-ins that subscribers got twice, although only one host received them from clients, and no host crashed
+    before the second mail."""
+    times: dict[str, list[float]] = {}
+    for each in mails:
+        for name in set(re.findall(r"/info/([0-9a-f]+)", mail.text(mail.parse(each.content)))):
+            times.setdefault(name, []).append(history.seconds(each.received))
+    from_clients = "SELECT uuid FROM blob WHERE rcvid NOT IN (SELECT rcvid FROM fx_quarry_replica_received)"
+    receivers = Counter(name for path in paths for name, in repofile.query(path, from_clients))
+    wrong = []
+    for push in history.operations:
+        for name in push.made:
+            received = next((each for start, each in times.items() if name.startswith(start)), [])
+            if len(received) > 1 and receivers[name] == 1 and not any(push.begin < time < received[-1] for time in history.crashes):
+                wrong.append(f"subscribers got mail about {name} at {received}, pushed by: {push}")
+    return wrong
+
+
 def file_faults(path: Path, fossil: Fossil) -> list[str]:
     """Returns the errors in one host's file."""
     done = quarry("verify", path)
@@ -88,11 +109,11 @@ def stream_difference(paths: list[Path]) -> str:
     return f"the servers' copies of the stream differ in {len(different)} messages from {different[0]} on" if different else ""
 
 
-def faults(history: History, paths: list[Path], fossil: Fossil, *, is_quorum: bool) -> list[str]:
+def faults(history: History, paths: list[Path], mails: list[Envelope], fossil: Fossil, *, is_quorum: bool) -> list[str]:
     """Returns everything that is wrong with the files at PATHS after HISTORY."""
     difference = first_difference(paths)
     wrong = [difference] if difference else []
-    wrong += missing(history, paths) + unversioned(history, paths[0])
+    wrong += missing(history, paths) + unversioned(history, paths[0]) + repeated_mail(history, paths, mails)
     if is_quorum:
         wrong += without_quorum(history)
     for path in paths:

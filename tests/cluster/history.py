@@ -61,9 +61,13 @@ class History:
         self.operations: list[Operation] = []
         self.isolations: list[Isolation] = []
         self.losses: list[Loss] = []
+        self.crashes: list[float] = []  # times after which a host can repeat mail
 
     def now(self) -> float:
-        return time.monotonic() - self._start
+        return self.seconds(time.monotonic())
+
+    def seconds(self, monotonic: float) -> float:
+        return monotonic - self._start
 
     def _write(self, line: str) -> None:
         self._file.write(line + "\n")

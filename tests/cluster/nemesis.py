@@ -88,6 +88,7 @@ class Nemesis:
         self.heals.append(host.start_nats)
 
     def kill_quarryd(self, host: Host) -> None:
+        self.history.crashes.append(self.history.now())
         host.kill_quarryd()
         self.heals.append(host.start_quarryd)
 
@@ -120,10 +121,12 @@ class Nemesis:
                 os.kill(pid, number)
 
     def fill_disk(self, host: Host) -> None:
+        self.history.crashes.append(self.history.now())
         fill_up(host.folder)
 
         def make_space() -> None:
             empty(host.folder)
+            self.history.crashes.append(self.history.now())
             # nats-server disables JetStream when the disk is full, and enables it again only at its start.
             if host.nats.is_running():
                 host.kill_nats()
@@ -136,14 +139,12 @@ class Nemesis:
         begin = self.history.now()
         if not host.publish():
             return self.history.note(f"host {host.number} keeps its files, because it cannot publish its changes")
-        host.kill_quarryd()
-        host.kill_nats()
+        self.kill_quarryd(host)
+        self.kill_nats(host)
         for path in (host.folder / "nats", host.folder / "replica", *host.folder.glob(f"{host.repository.name}*")):
             shutil.rmtree(path) if path.is_dir() else path.unlink()
 
         def restore() -> None:
             program.succeeds("backup", self.cluster.host(host.others[0]).repository, host.repository)
             self.history.losses.append(Loss(host.number, begin, self.history.now()))
-            host.start_nats()
-            host.start_quarryd()
         self.heals.append(restore)

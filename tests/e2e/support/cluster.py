@@ -29,6 +29,8 @@ from .slow_links import DEVICE, TUN, SlowLinks
 CLONE_NEWNET = 0x40000000
 LIBC = ctypes.CDLL(None, use_errno=True)
 PORT = 8080
+#: The address of the clients.
+CLIENTS = "10.0.0.254"
 
 
 def obstacle() -> str:
@@ -130,7 +132,7 @@ jetstream {{ store_dir: "{self.folder}/nats", max_memory_store: 64MB, max_file_s
             "servers": "nats://127.0.0.1:4222", "group": "test", "host": self.name, "replicas": min(3, len(self.others) + 1),
             "keep_size": "1G", "socket": self.folder / "replica.sock", "directory": self.folder / "replica"} | directives)
         text += daemon.section("www", {"listen": self.folder / "pool.sock", "repository": self.repository, "pm": "static",
-                                       "pm.max_children": 2, "pages": "fossil"} | daemon.user())
+                                       "pm.max_children": 2, "pages": "fossil", "backoffice.lease_time": "1s"} | daemon.user())
         (self.folder / "quarryd.conf").write_text(text)
 
     @property
@@ -255,7 +257,7 @@ class Cluster:
     def __init__(self, folder: Path, repository: Path, hosts: int = 3, *, fronts: list[socket.socket] | None = None,
                  **directives: object):
         ip("link", "add", "hosts", "type", "bridge")
-        ip("address", "add", "10.0.0.254/24", "dev", "hosts")
+        ip("address", "add", f"{CLIENTS}/24", "dev", "hosts")
         ip("link", "set", "hosts", "up")
         self.hosts: list[Host] = []
         for number in range(1, hosts + 1):

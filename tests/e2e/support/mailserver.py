@@ -2,6 +2,7 @@
 
 import asyncio
 import ssl
+import time
 from pathlib import Path
 
 from aiosmtpd.controller import Controller
@@ -11,7 +12,7 @@ from support.process import free_port
 
 
 class Handler:
-    """Records messages. A test can set the replies for recipients, and the reply after the message (`at_end`)."""
+    """Records messages with the time of receipt (`received`, of the monotonic clock). A test can set the replies for recipients, and the reply after the message (`at_end`)."""
 
     def __init__(self):
         self.mails = []
@@ -31,12 +32,13 @@ class Handler:
             await asyncio.Event().wait()
         if self.at_end.startswith("250"):
             self.sessions.add(session.peer)
+            envelope.received = time.monotonic()
             self.mails.append(envelope)
         return self.at_end
 
 
 class MailServer:
-    def __init__(self, tls: tuple[Path, Path] | None = None, login: tuple[str, str] | None = None):
+    def __init__(self, tls: tuple[Path, Path] | None = None, login: tuple[str, str] | None = None, address: str = "127.0.0.1"):
         self.handler = Handler()
         self.port = free_port()
         options = {}
@@ -49,7 +51,7 @@ class MailServer:
                 handled=False,  # otherwise the server would not reply
                 success=isinstance(data, LoginPassword) and (data.login.decode(), data.password.decode()) == login)
             options |= {"auth_required": True, "auth_require_tls": bool(tls)}
-        self.controller = Controller(self.handler, hostname="127.0.0.1", port=self.port, **options)
+        self.controller = Controller(self.handler, hostname=address, port=self.port, **options)
 
     @property
     def url(self) -> str:
