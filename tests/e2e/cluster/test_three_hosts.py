@@ -1,6 +1,7 @@
 """Three hosts that replicate a repository: what is replicated, and what clients are told while the NATS servers are down."""
 
 import json
+import os
 import re
 import signal
 import subprocess
@@ -13,7 +14,7 @@ from pathlib import Path
 import pytest
 
 import proof
-from support import cluster, documents, mail, places, repofile
+from support import cluster, documents, mail, places, process, repofile
 from support.cluster import Cluster, Host
 from support.courier import running
 from support.fossil import Checkout, Fossil, beside_others, clone_and_open
@@ -220,6 +221,17 @@ def test_start_runs_three_hosts_until_it_is_stopped(fossil, tmp_path):
             fossil.clone(url, tmp_path / f"{number}.fossil")
         running.send_signal(signal.SIGINT)
         assert running.wait(60) == 0
+
+
+def test_the_checker_leaves_nothing_behind_when_it_is_interrupted(tmp_path):
+    with subprocess.Popen([sys.executable, "-u", places.TOP / "tests/cluster/check"], stdout=subprocess.PIPE, text=True,
+                          env=os.environ | {"TMPDIR": str(tmp_path)}) as running:
+        assert any(" host " in line for line in running.stdout), "no disturbance"
+        running.send_signal(signal.SIGINT)
+        running.send_signal(signal.SIGTERM)
+        assert running.wait(60) == 130
+    assert process.processes(str(tmp_path)) == [] == list(tmp_path.iterdir())
+    assert str(tmp_path) not in Path("/proc/mounts").read_text()
 
 
 def check(*arguments: object) -> subprocess.CompletedProcess[str]:

@@ -44,6 +44,16 @@ def obstacle() -> str:
     return f"no network namespaces: {refused.stderr.strip()}" if refused.returncode != 0 else ""
 
 
+def end_on_signals() -> None:
+    """Makes the first SIGINT or SIGTERM a KeyboardInterrupt, and ignores later ones, which would disturb the clean-up."""
+    def end(*_: object) -> None:
+        for number in (signal.SIGINT, signal.SIGTERM):
+            signal.signal(number, signal.SIG_IGN)
+        raise KeyboardInterrupt
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, end)
+
+
 def _check(result: int) -> None:
     if result != 0:
         raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()))
