@@ -213,12 +213,16 @@ def test_a_host_that_was_stopped_catches_up(start_hosts, fossil, tmp_path):
     proof.check(away.repository, fossil)
 
 
-def test_start_runs_three_hosts_until_it_is_stopped(fossil, tmp_path):
+def test_start_runs_three_hosts_as_in_the_readme_until_it_is_stopped(fossil, tmp_path):
     with subprocess.Popen([places.TOP / "tests/cluster/start", "--port", "0"], stdout=subprocess.PIPE, text=True) as running:
         lines = [running.stdout.readline() for _ in range(4)]
-        urls = [line.split()[1] for line in lines[:3]]
-        for number, url in enumerate(urls):
-            fossil.clone(url, tmp_path / f"{number}.fossil")
+        commands, = re.findall(r"^```sh\n([^`]*:8082/[^`]*)^```$", (places.TOP / "README.md").read_text(), re.MULTILINE)
+        for number, line in enumerate(lines[:3], 8081):
+            commands = commands.replace(f"http://demo:PASSWORD@127.0.0.1:{number}/", line.split()[1])
+        commands = commands.replace("fossil clone", "fossil clone --save-http-password --no-open")
+        done = subprocess.run(["bash", "-e", "-c", commands], cwd=tmp_path, env=fossil.environment, capture_output=True, text=True,
+                              timeout=120, check=False)
+        assert done.returncode == 0 and "On one host (user: demo" in done.stdout, done.stdout + done.stderr
         running.send_signal(signal.SIGINT)
         assert running.wait(60) == 0
 
