@@ -2,6 +2,7 @@
 //
 //   acknowledges-early   publish() succeeds although the servers have not acknowledged the messages
 //   reorders             next() returns messages in another order on each host
+//   does-not-compare     publish_after() and put() do not compare the sequence or the revision
 #include <algorithm>
 #include <cstdlib>
 #include <deque>
@@ -16,6 +17,8 @@
 namespace quarry::app {
 namespace {
 
+using replica::Bucket;
+using replica::KeyValue;
 using replica::NewStreamMessage;
 using replica::StreamMessage;
 using replica::StreamRange;
@@ -32,6 +35,30 @@ class StreamWrapper : public replica::Stream {
   Result<std::uint64_t> publish(std::span<const NewStreamMessage> messages,
                                 milliseconds time) override {
     return stream_->publish(messages, time);
+  }
+  Result<std::uint64_t> publish_after(std::uint64_t expected,
+                                      std::span<const NewStreamMessage> messages,
+                                      milliseconds time) override {
+    return stream_->publish_after(expected, messages, time);
+  }
+  void serve(Answer answer, Listener listener) override {
+    stream_->serve(std::move(answer), std::move(listener));
+  }
+  Result<std::string> request(const std::string& host, std::string_view request,
+                              milliseconds time) override {
+    return stream_->request(host, request, time);
+  }
+  void announce(std::string_view text) override { stream_->announce(text); }
+  Result<std::optional<KeyValue>> get(Bucket bucket, const std::string& key) override {
+    return stream_->get(bucket, key);
+  }
+  Result<std::optional<std::uint64_t>> put(Bucket bucket, const std::string& key,
+                                           std::string_view value,
+                                           std::uint64_t expected) override {
+    return stream_->put(bucket, key, value, expected);
+  }
+  Result<void> erase(Bucket bucket, const std::string& key, std::uint64_t revision) override {
+    return stream_->erase(bucket, key, revision);
   }
   Result<void> seek(std::uint64_t sequence) override { return stream_->seek(sequence); }
   Result<std::optional<StreamMessage>> next(milliseconds time) override {
@@ -92,6 +119,21 @@ class Reordering final : public StreamWrapper {
   std::random_device random_;
 };
 
+class MissingComparison final : public StreamWrapper {
+ public:
+  using StreamWrapper::StreamWrapper;
+
+  Result<std::uint64_t> publish_after(std::uint64_t, std::span<const NewStreamMessage> messages,
+                                      milliseconds time) override {
+    return publish(messages, time);
+  }
+  Result<std::optional<std::uint64_t>> put(Bucket bucket, const std::string& key,
+                                           std::string_view value, std::uint64_t) override {
+    QUARRY_TRY_ASSIGN(const auto present, get(bucket, key));
+    return StreamWrapper::put(bucket, key, value, present ? present->revision : 0);
+  }
+};
+
 }  // namespace
 
 Result<std::unique_ptr<replica::Stream>> open_stream(const replica::StreamOptions& options) {
@@ -102,6 +144,9 @@ Result<std::unique_ptr<replica::Stream>> open_stream(const replica::StreamOption
   }
   if (fault == std::string_view("reorders")) {
     return std::make_unique<Reordering>(std::move(stream));
+  }
+  if (fault == std::string_view("does-not-compare")) {
+    return std::make_unique<MissingComparison>(std::move(stream));
   }
   return fail(ErrorCode::kInvalid, "unknown QUARRY_FAULT");
 }
