@@ -186,9 +186,9 @@ Result<void> Applier::find_position() {
     const ReplicatedPtr one = repositories_->of_project(project);
     if (wanted + 1 >= range.first || !one) continue;
     base::log(LogLevel::kWarning,
-              "{}: the stream no longer has the messages {} to {}; the repository needs a copy",
+              "{}: the stream no longer has the messages {} to {}; comparing with other hosts",
               one->path.string(), wanted + 1, range.first - 1);
-    repositories_->change(*one, [](Facts& facts) { facts.needs_sync = true; });
+    repositories_->change(*one, [](Facts& facts) { facts.need_sync(); });
   }
   QUARRY_TRY(stream_.seek(sequence));
   const sync::ReplicaPosition position{range.created, sequence};
@@ -229,7 +229,7 @@ std::uint64_t Applier::check_position(const sync::ReplicaPosition& position,
     sequence = range.first - 1;
   }
   if (!problem.empty()) {
-    base::log(LogLevel::kError, "{}; the repositories of this host need copies", problem);
+    base::log(LogLevel::kError, "{}; comparing all repositories with other hosts", problem);
     repositories_->need_sync();
   }
   return sequence;

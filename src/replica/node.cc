@@ -29,7 +29,7 @@ double seconds_since(base::UnixMillis time) {
   return static_cast<double>(base::system_clock().now().value - time.value) / 1000;
 }
 
-Json described(const Replicated& one, const Facts& facts) {
+Json described(const Replicated& one, const Facts& facts, const Peers& peers) {
   Json described{{"pool", one.pool},
                  {"name", one.name},
                  {"project", facts.project},
@@ -42,6 +42,8 @@ Json described(const Replicated& one, const Facts& facts) {
                  {"apply_error", facts.apply_error}};
   described["unpublished_seconds"] =
       facts.unpublished_since ? seconds_since(*facts.unpublished_since) : 0;
+  const auto is_same = peers.is_same(facts.project, facts);
+  described["same"] = is_same ? Json(*is_same) : Json();
   return described;
 }
 
@@ -66,6 +68,11 @@ Node::Node(const ReplicaOptions& options, Stream& stream)
                     applier_),
       publisher_(repositories_, stream, health_,
                  {.host = options.stream.host, .acknowledge_timeout = options.acknowledge_timeout}),
+      peers_(repositories_, applier_, stream, health_, options.stream.host,
+             options.compare_interval,
+             [](std::string_view, std::string_view) -> Result<std::string> {
+               return fail(ErrorCode::kInvalid, "unknown request");
+             }),
       watch_([this] { watch(); }) {}
 
 void Node::stop() {
@@ -76,6 +83,7 @@ void Node::stop() {
   changed_.notify_all();
   watch_.join();
   repositories_.stop();
+  peers_.stop();
   applier_.stop();
   applier_.save();
   save();
@@ -209,9 +217,10 @@ Result<std::string> Node::describe(const ReplicatedPtr& one) {
     QUARRY_TRY_ASSIGN(contents, replication.contents());
     return {};
   }));
-  Json answer = described(*one, repositories_.facts(*one));
+  Json answer = described(*one, repositories_.facts(*one), peers_);
   answer["artifacts"] = contents.artifacts;
   answer["digest"] = contents.digest;
+  answer["rows"] = contents.rows;
   return dump(answer);
 }
 
@@ -223,22 +232,35 @@ std::string Node::status() const {
   std::size_t known = 0;
   std::size_t failed = 0;
   std::size_t need_sync = 0;
+  std::size_t different = 0;
   std::vector<std::pair<bool, Json>> all;  // whether it is ok, and its description
   for (const ReplicatedPtr& one : repositories_.all()) {
     const Facts facts = repositories_.facts(*one);
     const bool has_failed = !facts.publish_error.empty() || !facts.apply_error.empty();
-    const bool is_in_order = !has_failed && !facts.needs_sync && !facts.unpublished_since;
+    const bool is_different = peers_.is_same(facts.project, facts) == false;
+    const bool is_in_order =
+        !has_failed && !facts.needs_sync && !facts.unpublished_since && !is_different;
     ++known;
+    different += is_different || facts.needs_sync ? 1 : 0;
     failed += has_failed ? 1 : 0;
     need_sync += facts.needs_sync ? 1 : 0;
     if (!facts.was_opened && is_in_order) continue;
-    all.emplace_back(is_in_order, described(*one, facts));
+    all.emplace_back(is_in_order, described(*one, facts, peers_));
   }
   std::ranges::stable_sort(all, {}, &std::pair<bool, Json>::first);
   Json described = Json::array();
   for (auto& [is_in_order, each] : all) {
     if (described.size() == kMaxDescribed) break;
     described.push_back(std::move(each));
+  }
+  Json hosts = Json::array();
+  for (const Peers::Host& host : peers_.hosts()) {
+    hosts.push_back({{"host", host.name},
+                     {"position", host.position},
+                     {"lag_messages", host.lag},
+                     {"heard_seconds", host.heard},
+                     {"silent", host.is_silent},
+                     {"different", host.different}});
   }
   return dump(
       {{"host", options_.stream.host},
@@ -259,6 +281,8 @@ std::string Node::status() const {
        {"repositories", known},
        {"failed", failed},
        {"need_sync", need_sync},
+       {"different", different},
+       {"hosts", std::move(hosts)},
        {"touched", std::move(described)}});
 }
 

@@ -15,6 +15,7 @@
 #include <thread>
 
 #include "applier.h"
+#include "peers.h"
 #include "publisher.h"
 #include "quarry/base/fd.h"
 #include "quarry/replica/replica.h"
@@ -55,6 +56,7 @@ class Node {
   Applier applier_;
   Repositories repositories_;
   Publisher publisher_;
+  Peers peers_;
   std::mutex mutex_;  // guards the fields below
   std::condition_variable changed_;
   bool is_stopping_ = false;

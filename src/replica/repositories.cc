@@ -20,6 +20,7 @@ using base::LogLevel;
 using repository::Repository;
 
 constexpr std::size_t kMaxOpen = 64;
+constexpr const char* kUnknown = "-";  // a digest in the state file
 
 std::int64_t nanoseconds(const timespec& time) {
   return time.tv_sec * 1'000'000'000 + time.tv_nsec;
@@ -76,7 +77,8 @@ void Repositories::load(const fs::path& state_file) {
     FileState& state = saved.state;
     std::string path;
     words >> state.device >> state.inode >> state.time >> state.size >> state.log_time >>
-        state.log_size >> saved.needs_sync >> saved.project;
+        state.log_size >> saved.needs_sync >> saved.digests.names >> saved.digests.rows >>
+        saved.project;
     // A damaged line only means that its repository is examined.
     if (words.get() == ' ' && std::getline(words, path)) saved_.emplace(path, std::move(saved));
   }
@@ -90,9 +92,12 @@ Result<void> Repositories::save(const fs::path& state_file) {
       const Facts& facts = one->facts_;
       if (!facts.examined || facts.project.empty()) continue;
       const FileState& state = *facts.examined;
-      text += fmt::format("{} {} {} {} {} {} {:d} {} {}\n", state.device, state.inode, state.time,
-                          state.size, state.log_time, state.log_size, facts.needs_sync,
-                          facts.project, path.string());
+      const bool has_digests = facts.digested == facts.examined;
+      text +=
+          fmt::format("{} {} {} {} {} {} {:d} {} {} {} {}\n", state.device, state.inode, state.time,
+                      state.size, state.log_time, state.log_size, facts.needs_sync,
+                      has_digests ? facts.digests.names : kUnknown,
+                      has_digests ? facts.digests.rows : kUnknown, facts.project, path.string());
     }
     if (text == last_saved_) return {};
     last_saved_ = text;
@@ -116,6 +121,10 @@ ReplicatedPtr Repositories::add(const Place& place) {
   one->facts_.project = saved->second.project;
   one->facts_.needs_sync = saved->second.needs_sync;
   one->facts_.examined = saved->second.state;
+  if (saved->second.digests.names != kUnknown) {
+    one->facts_.digests = saved->second.digests;
+    one->facts_.digested = saved->second.state;
+  }
   by_project_.try_emplace(saved->second.project, one);
   saved_.erase(saved);
   return one;
@@ -219,7 +228,7 @@ void Repositories::change(Replicated& one, const std::function<void(Facts&)>& ch
 
 void Repositories::need_sync() {
   const std::lock_guard lock(mutex_);
-  for (const auto& [path, one] : by_path_) one->facts_.needs_sync = true;
+  for (const auto& [path, one] : by_path_) one->facts_.need_sync();
 }
 
 // --- open repositories ---------------------------------------------------------------------------

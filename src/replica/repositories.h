@@ -4,10 +4,13 @@
 // The file `repositories` in the folder of the process keeps these states, so a start opens only the
 // repositories that have changed meanwhile. One line each:
 //
-//   DEVICE INODE TIME SIZE LOG-TIME LOG-SIZE NEEDS-SYNC PROJECT PATH
+//   DEVICE INODE TIME SIZE LOG-TIME LOG-SIZE NEEDS-SYNC NAMES ROWS PROJECT PATH
+//
+// NAMES and ROWS are the digests of the contents in this state, or `-` if they are not known.
 #pragma once
 
 #include <atomic>
+#include <chrono>
 #include <cstdint>
 #include <filesystem>
 #include <functional>
@@ -40,6 +43,13 @@ struct FileState {
 /// Returns nullopt if the file cannot be found.
 std::optional<FileState> file_state(const std::filesystem::path& path);
 
+/// The beginnings of two digests (see sync::Replication::Contents). Empty if they are not known.
+struct Digests {
+  std::string names;
+  std::string rows;
+  friend bool operator==(const Digests&, const Digests&) = default;
+};
+
 /// What the threads know about a repository.
 struct Facts {
   std::string project;                // empty until the repository was opened for the first time
@@ -54,6 +64,19 @@ struct Facts {
   std::string apply_error;
   std::uint64_t waiting = 0;  // entries that were read and cannot be applied
   base::UnixMillis oldest_waiting;
+  Digests digests;
+  std::optional<FileState> digested;  // the state that has these digests
+  bool is_announced = false;          // whether other hosts were sent these digests
+  std::chrono::steady_clock::time_point next_digest;
+
+  void need_sync() {
+    needs_sync = true;
+    is_announced = false;
+  }
+  /// Returns whether `digests` belong to the present state, and nothing waits.
+  bool has_digests() const {
+    return digested && digested == examined && !unpublished_since && waiting == 0;
+  }
 };
 
 /// Where a repository is.
@@ -130,6 +153,7 @@ class Repositories {
     FileState state;
     std::string project;
     bool needs_sync = false;
+    Digests digests;
   };
   ReplicatedPtr add(const Place& place);
   void load(const std::filesystem::path& state_file);

@@ -5,6 +5,7 @@
 //                publication.h), and when its file has changed (the files are checked once a second)
 //   applying     one thread, which reads the stream and applies entries in batches, one transaction
 //                for each repository and batch
+//   comparing    one thread, which compares the repositories with those of the other hosts
 //
 // The position in the stream is in each repository (sync/replication.h) and, for the start, in the
 // file `position` of the folder. The file `repositories` records the state of all files, so the start
@@ -39,6 +40,8 @@ struct ReplicaOptions {
   /// for the status.
   bool waits_for_quorum = true;
   std::chrono::milliseconds acknowledge_timeout{10000};
+  /// How often the hosts compare their repositories.
+  std::chrono::milliseconds compare_interval{10000};
   repository::OpenOptions open = {};
 };
 

@@ -50,6 +50,7 @@ struct ChangedRow {
   std::string key;
   std::string content = {};  // for the configuration: the content of a `config` card
   std::string digest = {};   // empty if the row was deleted
+  std::int64_t mtime = 0;    // in seconds since 1970; 0 if unknown
 };
 
 /// Artifacts of a receipt that are to be published: those after `after`, up to and with `last`.
@@ -117,9 +118,13 @@ class ReplicaTables {
   Result<std::int64_t> count(std::int64_t receipt, Rid last);
   /// Returns the names of the stored deltas that wait for the phantom NAME.
   Result<std::vector<std::string>> waiting_for(std::string_view name);
-  /// Calls VISIT for the names of all artifacts in alphabetical order, except phantoms and artifacts
-  /// that wait or are shunned.
-  Result<void> visit_names(const std::function<void(std::string_view)>& visit);
+  /// Calls VISIT in alphabetical order for the names of artifacts that begin with PREFIX and follow
+  /// AFTER, until VISIT returns false. Leaves out phantoms and artifacts that wait or are shunned.
+  Result<void> visit_names(
+      std::string_view prefix, std::string_view after,
+      const std::function<bool(std::string_view name, bool is_private)>& visit);
+  /// Returns all rows that are replicated, in any order, without their contents.
+  Result<std::vector<ChangedRow>> rows();
 
   // Use these functions inside a Receipt.
 
@@ -131,6 +136,8 @@ class ReplicaTables {
   Result<void> adopt(std::string_view host);
   Result<void> set_position(const ReplicaPosition& position);
   Result<void> record(const std::vector<ChangedRow>& rows);
+  /// Makes changed_rows() return the row KEY of TABLE, if it exists.
+  Result<void> forget(std::string_view table, std::string_view key);
   Result<void> record(const PublishedArtifacts& artifacts);
   Result<void> queue(std::string_view content);
   Result<void> remove_queued(std::int64_t id);

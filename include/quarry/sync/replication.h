@@ -29,6 +29,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -90,13 +91,36 @@ class Replication {
   /// artifact with a wrong hash is never stored.
   Result<void> apply(const std::vector<IncomingEntry>& entries, const ReplicaPosition& position);
 
-  /// Returns the SHA3-256 over the sorted names of all artifacts that the repository holds (no
-  /// phantoms, no shunned ones), and their number. Hosts with the same digest hold the same set.
+  // Two hosts compare their repositories with the following functions. Artifacts count if the
+  // repository holds them, except those that are shunned.
+
+  /// Hosts with the same digests hold the same.
   struct Contents {
-    std::string digest;
+    std::string digest;  // SHA3-256 over the names of artifacts and whether they are private
+    std::string rows;    // SHA3-256 over all replicated rows
     std::uint64_t artifacts = 0;
+    std::map<std::string, std::string> buckets;  // digests of the names by their first two digits
   };
+  /// Reads all names and rows.
   Result<Contents> contents();
+  /// Returns the names that begin with PREFIX and follow AFTER, in order: lines `NAME` or
+  /// `NAME private` of at most MAX bytes together.
+  Result<std::string> names(std::string_view prefix, std::string_view after, std::size_t max);
+  /// Returns the rows that follow AFTER (`TABLE KEY`), in order: lines `TABLE KEY MTIME DIGEST` of at
+  /// most MAX bytes together.
+  Result<std::string> rows(std::string_view after, std::size_t max);
+  /// NAMES come from another host. Publishes which of its artifacts this host lacks, and which have
+  /// become public, at most COUNT. Returns their number.
+  Result<std::size_t> want_missing(std::string_view names, std::size_t count);
+  /// ROWS come from another host. Returns the places (`TABLE KEY`) of all rows that differ, and of
+  /// those whose version on this host is newer, or which only this host has.
+  struct Difference {
+    std::vector<std::string> rows;
+    std::vector<std::string> newer;
+  };
+  Result<Difference> difference(std::string_view rows);
+  /// Makes outgoing() return the rows at PLACES, or their deletion if they do not exist.
+  Result<void> publish_rows(const std::vector<std::string>& places);
 
  private:
   Result<std::vector<OutgoingEntry>> read_outgoing(std::size_t count,

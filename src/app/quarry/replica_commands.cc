@@ -38,8 +38,21 @@ std::string state_of(const json& repository) {
   for (const char* error : {"publish_error", "apply_error"}) {
     if (auto text = repository.value(error, ""); !text.empty()) return text;
   }
-  if (repository.value("needs_sync", false)) return "needs a copy";
+  if (repository.value("needs_sync", false)) return "comparing with other hosts";
+  if (repository["same"] == false) return "differs from other hosts";
   return repository.value("is_published", true) ? "ok" : "publishing";
+}
+
+void print_hosts(const json& hosts) {
+  if (hosts.empty()) return;
+  fmt::print("\n");
+  Table table({"HOST", ">POSITION", ">BEHIND", ">HEARD", ">DIFFERENT", "STATE"});
+  for (const json& each : hosts) {
+    table.add({each.value("host", ""), number_in(each, "position"), number_in(each, "lag_messages"),
+               seconds_in(each, "heard_seconds"), number_in(each, "different"),
+               each.value("silent", false) ? "silent" : "ok"});
+  }
+  for (const std::string& line : table.lines()) fmt::print("{}\n", line);
 }
 
 void print_status(const json& status) {
@@ -48,10 +61,11 @@ void print_status(const json& status) {
              base::printable(status.value("group", "")),
              is_connected ? "connected"
                           : "not connected: " + base::printable(status.value("error", ""), 1000));
-  fmt::print("position {}, lag {} ({} messages); {} repositories, {} failed, {} need a copy\n",
+  fmt::print("position {}, lag {} ({} messages); {} repositories, {} failed, {} different\n",
              number_in(status, "position"), seconds_in(status, "lag_seconds"),
              number_in(status, "lag_messages"), number_in(status, "repositories"),
-             number_in(status, "failed"), number_in(status, "need_sync"));
+             number_in(status, "failed"), number_in(status, "different"));
+  print_hosts(status.value("hosts", json::array()));
   const json repositories = status.value("touched", json::array());
   if (repositories.empty()) return;
   fmt::print("\n");

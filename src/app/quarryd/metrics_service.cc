@@ -141,8 +141,8 @@ void write_replica(const std::string& socket, Exposition& out) {
   write("quarry_replica_repositories", "Replicated repositories.", number("repositories"));
   write("quarry_replica_failed_repositories",
         "Repositories whose changes cannot be published or applied.", number("failed"));
-  write("quarry_replica_stale_repositories", "Repositories that need a copy from another host.",
-        number("need_sync"));
+  write("quarry_replica_stale_repositories",
+        "Repositories that differ from those of other hosts, or might.", number("different"));
 }
 
 void write_lost_lines(const MetricsSources& sources, Exposition& out) {

@@ -38,11 +38,40 @@ constexpr const char* kReplicaSchema =
     "CREATE TABLE fx_quarry_replica_out(id INTEGER PRIMARY KEY AUTOINCREMENT,"
     " nonce TEXT DEFAULT (lower(hex(randomblob(16)))), content BLOB)";
 
+/// Calls VISIT for all rows whose digest TAKES. A digest depends on the key of the row.
+void visit_rows(RepositoryState& state, const std::function<bool(const std::string&)>& takes,
+                const std::function<void(ChangedRow&&)>& visit) {
+  Settings(state).visit_whole_configuration([&](std::string_view name, std::string_view content) {
+    std::string digest = artifact::sha3_256_hex(fmt::format("{} {}", name, content));
+    if (!takes(digest)) return;
+    const auto record = parse_config_record(name, content, true);
+    if (!record || record->key.empty()) return;
+    visit({record->table, record->key, std::string(content), std::move(digest),
+           record->mtime.value_or(0)});
+  });
+  if (!state.database.has_table(kUnversioned)) return;
+  Query query = state.database.query(
+      "SELECT name, mtime, ifnull(hash,'-') FROM unversioned"
+      // Leave out files whose content has never arrived (see receipt/unversioned.cc).
+      " WHERE hash IS NULL OR content IS NOT NULL"
+      " OR hash IN ('da39a3ee5e6b4b0d3255bfef95601890afd80709',"
+      "'a7ffc6f8bf1ed76651c14756a061d662f580ff4de43b49fa82d80a4b80f8434a')");
+  while (query.step()) {
+    std::string digest = fmt::format("{} {} {}", query.integer(1), query.text(2), query.text(0));
+    if (!takes(digest)) continue;
+    visit({std::string(kUnversioned),
+           std::string(query.text(0)),
+           {},
+           std::move(digest),
+           query.integer(1)});
+  }
+}
+
 /// Compares the rows of a repository with their digests.
 class Comparison {
  public:
-  explicit Comparison(RepositoryState& state) : database_(state.database), settings_(state) {
-    Query query = database_.query("SELECT name, key, digest FROM fx_quarry_replica_row");
+  explicit Comparison(RepositoryState& state) : state_(state) {
+    Query query = state.database.query("SELECT name, key, digest FROM fx_quarry_replica_row");
     while (query.step()) {
       known_.emplace(query.text(2),
                      std::pair<std::string, std::string>(query.text(0), query.text(1)));
@@ -50,42 +79,15 @@ class Comparison {
   }
 
   std::vector<ChangedRow> run() {
-    compare_configuration();
-    compare_unversioned();
+    visit_rows(
+        state_, [this](const std::string& digest) { return known_.erase(digest) == 0; },
+        [this](ChangedRow&& row) { changed_.push_back(std::move(row)); });
     find_removed();
     find_published();
     return std::move(changed_);
   }
 
  private:
-  // A digest depends on the key of the row, so a row with a known digest has not changed.
-
-  void compare_configuration() {
-    settings_.visit_whole_configuration([&](std::string_view name, std::string_view content) {
-      std::string digest = artifact::sha3_256_hex(fmt::format("{} {}", name, content));
-      if (known_.erase(digest) > 0) return;
-      const auto record = parse_config_record(name, content, true);
-      if (!record || record->key.empty()) return;
-      changed_.push_back({record->table, record->key, std::string(content), std::move(digest)});
-    });
-  }
-
-  void compare_unversioned() {
-    if (!database_.has_table(kUnversioned)) return;
-    Query query = database_.query(
-        "SELECT name, mtime, ifnull(hash,'-') FROM unversioned"
-        // Leave out files whose content has never arrived (see receipt/unversioned.cc).
-        " WHERE hash IS NULL OR content IS NOT NULL"
-        " OR hash IN ('da39a3ee5e6b4b0d3255bfef95601890afd80709',"
-        "'a7ffc6f8bf1ed76651c14756a061d662f580ff4de43b49fa82d80a4b80f8434a')");
-    while (query.step()) {
-      std::string digest = fmt::format("{} {} {}", query.integer(1), query.text(2), query.text(0));
-      if (known_.erase(digest) > 0) continue;
-      changed_.push_back(
-          {std::string(kUnversioned), std::string(query.text(0)), {}, std::move(digest)});
-    }
-  }
-
   /// Adds the rows that are missing.
   void find_removed() {
     std::set<std::pair<std::string_view, std::string_view>> present;
@@ -98,7 +100,7 @@ class Comparison {
   }
 
   void find_published() {
-    Query query = database_.query(
+    Query query = state_.database.query(
         "SELECT (SELECT uuid FROM blob WHERE rid=p.rid AND size>=0)"
         " FROM fx_quarry_replica_private AS p"
         " WHERE NOT EXISTS(SELECT 1 FROM private WHERE rid=p.rid)");
@@ -108,8 +110,7 @@ class Comparison {
     }
   }
 
-  Database& database_;
-  Settings settings_;
+  RepositoryState& state_;
   /// Table and key of each row that was not found yet, by digest.
   std::unordered_map<std::string, std::pair<std::string, std::string>> known_;
   std::vector<ChangedRow> changed_;
@@ -298,6 +299,25 @@ Result<void> ReplicaTables::record(const std::vector<ChangedRow>& rows) {
   });
 }
 
+Result<std::vector<ChangedRow>> ReplicaTables::rows() {
+  return guarded(repository_.internals(), [](RepositoryState& state) {
+    std::vector<ChangedRow> rows;
+    visit_rows(
+        state, [](const std::string&) { return true; },
+        [&](ChangedRow&& row) {
+          row.content = {};
+          rows.push_back(std::move(row));
+        });
+    return rows;
+  });
+}
+
+Result<void> ReplicaTables::forget(std::string_view table, std::string_view key) {
+  return guarded(repository_.internals(), [&](Database& database) {
+    database.execute("DELETE FROM fx_quarry_replica_row WHERE name=?1 AND key=?2", table, key);
+  });
+}
+
 Result<std::vector<QueuedChange>> ReplicaTables::queued(std::size_t limit) {
   return guarded(repository_.internals(), [&](Database& database) {
     std::vector<QueuedChange> changes;
@@ -453,13 +473,18 @@ Result<std::vector<std::string>> ReplicaTables::waiting_for(std::string_view nam
   });
 }
 
-Result<void> ReplicaTables::visit_names(const std::function<void(std::string_view)>& visit) {
+Result<void> ReplicaTables::visit_names(std::string_view prefix, std::string_view after,
+                                        const std::function<bool(std::string_view, bool)>& visit) {
   return guarded(repository_.internals(), [&](RepositoryState& state) {
     Query query = state.database.query(
-        "SELECT uuid, rid FROM blob WHERE size>=0 AND uuid NOT IN (SELECT uuid FROM shun)"
-        " ORDER BY uuid");
+        "SELECT uuid, rid, EXISTS(SELECT 1 FROM private WHERE rid=b.rid) FROM blob AS b"
+        // `g` follows all hex digits.
+        " WHERE uuid>=?1 AND uuid<?1||'g' AND uuid>?2 AND size>=0"
+        " AND uuid NOT IN (SELECT uuid FROM shun) ORDER BY uuid",
+        prefix, after);
     while (query.step()) {
-      if (!state.waiting_ones().contains(query.integer(1))) visit(query.text(0));
+      const bool waits = state.waiting_ones().contains(query.integer(1));
+      if (!waits && !visit(query.text(0), query.integer(2) != 0)) return;
     }
   });
 }

@@ -7,7 +7,6 @@
 
 #include "entry_application.h"
 #include "entry_writer.h"
-#include "quarry/artifact/digest.h"
 #include "quarry/repository/arrivals.h"
 
 namespace quarry::sync {
@@ -145,19 +144,6 @@ Result<void> Replication::apply(const std::vector<IncomingEntry>& entries,
   // Find changes here, too, because this commit is synced to the disk, unlike that of run().
   if (application.has_changes()) QUARRY_TRY(find_changes());
   return application.run(compared_);
-}
-
-Result<Replication::Contents> Replication::contents() {
-  QUARRY_TRY_ASSIGN(const auto snapshot, repository_.snapshot());
-  Contents contents;
-  std::string names;
-  QUARRY_TRY(tables_.visit_names([&](std::string_view name) {
-    ++contents.artifacts;
-    names += name;
-    names += '\n';
-  }));
-  contents.digest = artifact::sha3_256_hex(names);
-  return contents;
 }
 
 }  // namespace quarry::sync

@@ -136,6 +136,7 @@ void MemoryStream::serve(Answer answer, Listener listener) {
 Result<std::string> MemoryStream::request(const std::string& host, std::string_view request,
                                           std::chrono::milliseconds) {
   std::shared_ptr<MemoryEngine::Host> found;
+  ++requests_;
   {
     const std::lock_guard lock(engine_.mutex_);
     if (!engine_.is_up_) return no_answer();
@@ -190,6 +191,11 @@ Result<void> MemoryStream::erase(Bucket bucket, const std::string& key, std::uin
   return {};
 }
 
+bool MemoryStream::is_at_end() const {
+  const std::lock_guard lock(engine_.mutex_);
+  return position_.sequence == engine_.range().last;
+}
+
 Result<void> MemoryStream::seek(std::uint64_t sequence) {
   const std::lock_guard lock(engine_.mutex_);
   if (!engine_.is_up_) return no_answer();
@@ -207,6 +213,7 @@ Result<std::optional<StreamMessage>> MemoryStream::next(std::chrono::millisecond
   engine_.changed_.wait_for(
       lock, time, [&] { return !is_valid() || position_.sequence < engine_.range().last; });
   if (!is_valid()) return no_answer();
+  if (loses_) position_.sequence = engine_.range().last;
   if (position_.sequence == engine_.range().last) return std::nullopt;
   ++position_.sequence;
   return engine_.messages_.at(position_.sequence - engine_.first_);

@@ -1,6 +1,7 @@
 // A stream in memory that several hosts of a test share. It can fail like a real one.
 #pragma once
 
+#include <atomic>
 #include <condition_variable>
 #include <cstdint>
 #include <map>
@@ -66,6 +67,11 @@ class MemoryStream final : public quarry::replica::Stream {
   explicit MemoryStream(MemoryEngine& engine, std::string host = "alpha")
       : engine_(engine), host_(std::move(host)) {}
   ~MemoryStream() override;
+  /// Whether next() skips messages, as if this host's server did not have them.
+  void lose(bool loses) { loses_ = loses; }
+  /// Returns whether next() has returned or skipped all messages.
+  bool is_at_end() const;
+  std::size_t requests() const { return requests_; }
   MemoryStream(const MemoryStream&) = delete;
   MemoryStream& operator=(const MemoryStream&) = delete;
 
@@ -95,5 +101,7 @@ class MemoryStream final : public quarry::replica::Stream {
  private:
   MemoryEngine& engine_;
   const std::string host_;
+  std::atomic<bool> loses_ = false;
+  std::atomic<std::size_t> requests_ = 0;
   quarry::replica::StreamPosition position_;
 };

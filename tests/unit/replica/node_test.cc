@@ -5,6 +5,8 @@
 #include <sqlite3.h>
 #include <sys/eventfd.h>
 
+#include <algorithm>
+#include <array>
 #include <fstream>
 #include <future>
 #include <nlohmann/json.hpp>
@@ -76,6 +78,7 @@ class Host {
     options.pools = {{.name = "www", .path = repositories(), .is_folder = true}};
     options.folder = folder_ / "state";
     options.acknowledge_timeout = kPatienceTime;
+    options.compare_interval = compare_interval;
     options.open.busy_timeout = 50ms;
     node_ = std::make_unique<replica::Node>(options, stream_);
     stop_ = base::Fd(::eventfd(0, EFD_CLOEXEC));
@@ -85,6 +88,10 @@ class Host {
       CHECK(node_->serve(std::move(fd), stop_.get(), [] { return false; }));
     });
   }
+  /// Whether the host misses all messages from now on.
+  void lose(bool loses) { stream_.lose(loses); }
+  bool is_at_end() const { return stream_.is_at_end(); }
+  std::size_t requests() const { return stream_.requests(); }
   void stop_serving() {
     if (!server_.joinable()) return;
     const std::uint64_t one = 1;
@@ -139,6 +146,8 @@ class Host {
   }
   bool is_connected() const { return status().value("connected", false); }
 
+  std::chrono::milliseconds compare_interval{10000};  // for start()
+
  private:
   const std::string name_;
   TemporaryFolder folder_;
@@ -164,8 +173,22 @@ struct Group {
     }
   }
   bool are_equal(std::string_view name = "a") const {
-    const std::string digest = one.digest(name);
-    return !digest.empty() && two.digest(name) == digest && three.digest(name) == digest;
+    const json status = one.status(name);
+    const auto is_equal = [&](const Host& host) {
+      const json other = host.status(name);
+      return other["digest"] == status["digest"] && other["rows"] == status["rows"];
+    };
+    return status.contains("digest") && is_equal(two) && is_equal(three);
+  }
+  /// Makes the hosts compare their repositories often.
+  void compare_often() {
+    for (Host* host : {&one, &two, &three}) host->compare_interval = 50ms;
+  }
+  bool agree() const {
+    return std::ranges::all_of(std::array{&one, &two, &three}, [](const Host* host) {
+      const json status = host->status("a");
+      return status["same"] == true && status["needs_sync"] == false;
+    });
   }
 
   MemoryEngine engine;
@@ -416,6 +439,80 @@ TEST_CASE_FIXTURE(Group, "the status reports missing messages, and replication c
   CHECK(eventually([&] { return two.has("later"); }));
   two.put_and_publish("answer");
   CHECK(eventually([&] { return one.has("answer"); }));
+}
+
+TEST_CASE_FIXTURE(Group, "a host whose server lost messages gets them from the other hosts") {
+  const auto set = [](const Host& host, const std::string& name, const std::string& value,
+                      int mtime) {
+    OtherProgram(host.file())
+        .run("REPLACE INTO config(name, value, mtime) VALUES('" + name + "', '" + value + "', " +
+             std::to_string(mtime) + ")");
+  };
+  compare_often();
+  start();
+  set(one, "project-description", "old", 1);
+  one.put_and_publish("first");
+  CHECK(eventually([&] { return are_equal(); }));
+  three.lose(true);
+  set(one, "project-description", "new", 2);
+  one.put_and_publish("lost");
+  CHECK(eventually([&] { return two.has("lost") && three.is_at_end(); }));
+  three.lose(false);
+  three.put_and_publish("found");
+  CHECK(eventually([&] { return are_equal() && agree(); }));
+  CHECK(three.has("lost"));
+  CHECK(one.has("found"));
+  CHECK(
+      OtherProgram(three.file()).run("SELECT value FROM config WHERE name='project-description'") ==
+      "new");
+}
+
+TEST_CASE_FIXTURE(Group, "a host that was away for too long becomes equal, and deletes rows") {
+  compare_often();
+  start();
+  for (const char* sql : {"INSERT INTO config(name, value, mtime) VALUES('ignore-glob', '*.o', 1)",
+                          "INSERT INTO user(login, cap, mtime) VALUES('joe', 'o', 1)"}) {
+    OtherProgram(one.file()).run(sql);
+  }
+  one.put_and_publish("first");
+  CHECK(eventually([&] { return are_equal(); }));
+  two.stop();
+  OtherProgram(one.file()).run("DELETE FROM config WHERE name='ignore-glob'");
+  one.put_and_publish("second");
+  OtherProgram(one.file()).run("UPDATE user SET cap='oi' WHERE login='joe'");
+  one.put_and_publish("third");
+  engine.discard_before(engine.last() + 1);
+  two.start();
+  CHECK(eventually([&] { return are_equal() && agree(); }));
+  OtherProgram other(two.file());
+  CHECK(other.run("SELECT count(*) FROM config WHERE name='ignore-glob'") == "0");
+  CHECK(other.run("SELECT cap FROM user WHERE login='joe'") == "oi");
+  CHECK(two.has("second"));
+}
+
+TEST_CASE_FIXTURE(Group, "hosts are compared after the stream was created again") {
+  compare_often();
+  start();
+  one.put_and_publish("first");
+  CHECK(eventually([&] { return are_equal(); }));
+  engine.create_again();
+  CHECK(eventually([&] { return one.is_connected() && two.is_connected(); }));
+  two.put_and_publish("later");
+  CHECK(eventually([&] { return are_equal() && agree(); }));
+}
+
+TEST_CASE_FIXTURE(Group, "hosts that agree exchange nothing but announcements") {
+  compare_often();
+  start();
+  one.put_and_publish("first");
+  CHECK(eventually([&] { return are_equal() && agree(); }));
+  for (Host* host : {&one, &two, &three}) CHECK(host->requests() == 0);
+  CHECK(engine.last() == 1);
+  const json hosts = one.status()["hosts"];
+  REQUIRE(hosts.size() == 2);
+  CHECK(hosts[0]["host"] == "three");
+  CHECK(hosts[0]["different"] == 0);
+  CHECK(eventually([&] { return one.status()["hosts"][1]["position"] == 1; }));
 }
 
 TEST_CASE_FIXTURE(Group, "callers that still wait when quarry-replica stops get an error") {

@@ -214,9 +214,11 @@ class Host : public World {
           [&](std::string_view name, std::string_view content) {
             rows.push_back(fmt::format("{} {}", name, content));
           });
-      REQUIRE(quarry::repository::ReplicaTables(repository()).visit_names([&](auto name) {
-        rows.push_back(fmt::format("artifact {}", name));
-      }));
+      REQUIRE(
+          quarry::repository::ReplicaTables(repository()).visit_names("", "", [&](auto name, bool) {
+            rows.push_back(fmt::format("artifact {}", name));
+            return true;
+          }));
     }
     std::ranges::copy(values("SELECT 'private',uuid FROM private JOIN blob USING(rid) WHERE size>=0"
                              " AND uuid NOT IN (SELECT uuid FROM shun)"),
