@@ -73,6 +73,25 @@ std::string text_of(natsStatus status) {
   return fmt::format("{}: {}", text, base::printable(details));
 }
 
+Result<Message> new_message(const std::string& subject, const std::string& reply,
+                            std::string_view data) {
+  natsMsg* raw = nullptr;
+  const natsStatus status =
+      natsMsg_Create(&raw, subject.c_str(), reply.empty() ? nullptr : reply.c_str(), data.data(),
+                     static_cast<int>(data.size()));
+  if (status == NATS_OK) return Message(raw);
+  return fail(ErrorCode::kBusy, "cannot publish {} bytes: {}", data.size(), text_of(status));
+}
+
+std::string_view header_of(natsMsg* message, const char* name) {
+  const char* value = nullptr;
+  return natsMsgHeader_Get(message, name, &value) == NATS_OK && value != nullptr ? value : "";
+}
+
+std::string_view content_of(const natsMsg* message) {
+  return {natsMsg_GetData(message), static_cast<std::size_t>(natsMsg_GetDataLength(message))};
+}
+
 void Connection::retire(Subscription subscription) {
   natsSubscription_Unsubscribe(subscription.get());
   // The reading thread of libnats might be about to use the subscription without holding a
@@ -130,6 +149,8 @@ Result<void> Connection::set(natsOptions* target, const StreamOptions& options) 
   then(natsOptions_SetPingInterval, target, kPingInterval.count());
   then(natsOptions_SetMaxPingsOut, target, 2);
   then(natsOptions_SetWriteDeadline, target, kWriteTime.count());
+  // A host does not get its own announcements.
+  then(natsOptions_SetNoEcho, target, true);
   // Without this, a thread of libnats waits for a millisecond before it sends.
   then(natsOptions_SetSendAsap, target, true);
 
@@ -215,10 +236,14 @@ Result<Inbox> Inbox::open(const Link& link, std::string_view suffix) {
   natsStatus status = natsInbox_Create(&subject);
   const Owned<natsInbox, natsInbox_Destroy> owned(subject);
   if (status != NATS_OK) return fail(ErrorCode::kBusy, "cannot subscribe: {}", text_of(status));
-  Inbox inbox(link, subject);
+  return open(link, subject, suffix);
+}
+
+Result<Inbox> Inbox::open(const Link& link, std::string subject, std::string_view suffix) {
+  Inbox inbox(link, std::move(subject));
   natsSubscription* subscription = nullptr;
-  status = natsConnection_SubscribeSync(&subscription, link->get(),
-                                        fmt::format("{}{}", subject, suffix).c_str());
+  const natsStatus status = natsConnection_SubscribeSync(
+      &subscription, link->get(), fmt::format("{}{}", inbox.subject(), suffix).c_str());
   if (status != NATS_OK) return fail(ErrorCode::kBusy, "cannot subscribe: {}", text_of(status));
   inbox.subscription_.reset(subscription);
   return inbox;

@@ -44,6 +44,13 @@ inline milliseconds until(Clock::time_point end) {
   return std::max(milliseconds(0), std::chrono::ceil<milliseconds>(end - Clock::now()));
 }
 
+/// Returns a message. DATA may be empty.
+Result<Message> new_message(const std::string& subject, const std::string& reply,
+                            std::string_view data);
+/// Returns the header NAME of MESSAGE, or "".
+std::string_view header_of(natsMsg* message, const char* name);
+std::string_view content_of(const natsMsg* message);
+
 /// Returns the text for STATUS with the details of this thread's last call. Call it at once.
 std::string text_of(natsStatus status);
 
@@ -106,11 +113,13 @@ class Connection {
 
 using Link = std::shared_ptr<Connection>;
 
-/// A subscription to a subject that nobody else uses.
+/// A subscription.
 class Inbox {
  public:
-  /// Subscribes to SUFFIX below a new subject. Errors: kBusy.
+  /// Subscribes to SUFFIX below a subject that nobody else uses. Errors: kBusy.
   static Result<Inbox> open(const Link& link, std::string_view suffix);
+  /// Subscribes to SUFFIX below SUBJECT. Errors: kBusy.
+  static Result<Inbox> open(const Link& link, std::string subject, std::string_view suffix);
   Inbox(Inbox&&) noexcept = default;
   Inbox& operator=(Inbox&& other) noexcept {
     std::swap(link_, other.link_);

@@ -27,9 +27,7 @@ struct Acknowledgement {
 };
 
 Acknowledgement acknowledgement_in(const natsMsg* message) {
-  const std::string_view text(natsMsg_GetData(message),
-                              static_cast<std::size_t>(natsMsg_GetDataLength(message)));
-  const auto json = nlohmann::json::parse(text, nullptr, false);
+  const auto json = nlohmann::json::parse(content_of(message), nullptr, false);
   if (!json.is_object()) return {0, 500, "the acknowledgement is malformed"};
   if (const auto error = json.find("error"); error != json.end() && error->is_object())
     return {0, error->value("code", 500), error->value("description", "unknown error")};
@@ -64,13 +62,10 @@ Result<Inbox> NatsStream::take_mailbox(const Link& link) {
 
 Result<void> NatsStream::send(const Link& link, const NewStreamMessage& message,
                               std::string_view id, const std::string& reply) const {
-  natsMsg* raw = nullptr;
-  natsStatus status =
-      natsMsg_Create(&raw, (prefix_ + message.project).c_str(), reply.c_str(),
-                     message.content.data(), static_cast<int>(message.content.size()));
-  const Message owned(raw);
-  if (status == NATS_OK) status = natsMsgHeader_Set(raw, "Nats-Msg-Id", std::string(id).c_str());
-  if (status == NATS_OK) status = natsConnection_PublishMsg(link->get(), raw);
+  QUARRY_TRY_ASSIGN(const Message created,
+                    new_message(prefix_ + message.project, reply, message.content));
+  natsStatus status = natsMsgHeader_Set(created.get(), "Nats-Msg-Id", std::string(id).c_str());
+  if (status == NATS_OK) status = natsConnection_PublishMsg(link->get(), created.get());
   if (status == NATS_OK) return {};
   const auto code = status == NATS_MAX_PAYLOAD ? ErrorCode::kLimit : ErrorCode::kBusy;
   return fail(code, "cannot publish {} bytes: {}", message.content.size(), text_of(status));
@@ -165,6 +160,67 @@ Result<std::uint64_t> NatsStream::publish(std::span<const NewStreamMessage> mess
     std::this_thread::sleep_for(std::min(kRetryDelay, until(end)));
   }
   return fail(error.code, "cannot publish to {}: {}", name_, problem(error.message));
+}
+
+/// Stores MESSAGE if EXPECTED is the last message of its subject (0: there is none), and the stream
+/// does not have a message with ID, if that is not empty. Errors: kBusy (the outcome is not known),
+/// kDenied, kLimit.
+Result<NatsStream::Stored> NatsStream::store_after(std::uint64_t expected, natsMsg* message,
+                                                   const std::string& id, Clock::time_point end) {
+  const std::string_view subject = natsMsg_GetSubject(message);
+  for (;;) {
+    const Link current = connected_link(end);
+    if (!current) return busy(fmt::format("cannot publish to {}", subject));
+    jsPubOptions options;
+    jsPubOptions_Init(&options);
+    options.MaxWait = std::max<std::int64_t>(1, until(end).count());
+    options.MsgId = id.empty() ? nullptr : id.c_str();
+    options.ExpectLastSubjectSeq = expected;
+    options.ExpectNoMessage = expected == 0;
+    jsPubAck* raw = nullptr;
+    jsErrCode code{};
+    const natsStatus status = js_PublishMsg(&raw, current->jetstream(), message, &options, &code);
+    const Owned<jsPubAck, jsPubAck_Destroy> owned(raw);
+    if (status == NATS_OK) return Stored{raw->Duplicate ? 0 : raw->Sequence, std::nullopt};
+    const std::string text = text_of(status);
+    if (code == JSStreamWrongLastSequenceErr)
+      return Stored{0, base::parse_number<std::uint64_t>(text.substr(text.rfind(' ') + 1))};
+    if (status == NATS_MAX_PAYLOAD)
+      return fail(ErrorCode::kLimit, "cannot publish to {}: {}", subject, text);
+    if (const std::string denial = current->take_denial(); !denial.empty())
+      return fail(ErrorCode::kDenied, "cannot publish to {}: {}", subject, denial);
+    // Only without responders is it certain that the message was not stored.
+    if (status != NATS_NO_RESPONDERS || until(end) == milliseconds(0))
+      return fail(ErrorCode::kBusy, "cannot publish to {}: {}", subject, problem(text));
+    monitor_->request_check();
+    std::this_thread::sleep_for(std::min(kRetryDelay, until(end)));
+  }
+}
+
+Result<std::uint64_t> NatsStream::publish_after(std::uint64_t expected,
+                                                std::span<const NewStreamMessage> messages,
+                                                milliseconds time) {
+  if (messages.empty()) return fail(ErrorCode::kInvalid, "there are no messages to publish");
+  const auto end = Clock::now() + time;
+  const NewStreamMessage& first = messages.front();
+  QUARRY_TRY_ASSIGN(const Message message, new_message(prefix_ + first.project, "", first.content));
+  // In a cluster, NATS 2.9 compares the sequence before the servers have agreed on the message, and
+  // accepts several at the same time. But it accepts only one message with the same id.
+  const auto store = [&] {
+    return store_after(expected, message.get(), fmt::format("{} after {}", first.project, expected),
+                       end);
+  };
+  QUARRY_TRY_ASSIGN(Stored stored, store());
+  // The message EXPECTED is of another project, or NATS has discarded it.
+  if (stored.last && *stored.last < expected) {
+    expected = *stored.last;
+    QUARRY_TRY_ASSIGN(stored, store());
+  }
+  if (stored.sequence == 0)
+    return fail(ErrorCode::kConflict, "another message of the project {} came first",
+                first.project);
+  if (messages.size() == 1) return stored.sequence;
+  return publish(messages.subspan(1), until(end));
 }
 
 }  // namespace quarry::replica::nats

@@ -13,11 +13,6 @@ constexpr std::chrono::seconds kHeartbeat(1);
 constexpr milliseconds kMaxSilence(4000);
 constexpr milliseconds kStallTime(2000);
 
-std::string_view header_of(natsMsg* message, const char* name) {
-  const char* value = nullptr;
-  return natsMsgHeader_Get(message, name, &value) == NATS_OK && value != nullptr ? value : "";
-}
-
 /// The fields in the reply subject of a message from a consumer:
 /// $JS.ACK.[DOMAIN.ACCOUNT.]STREAM.CONSUMER.DELIVERED.STREAM-SEQ.CONSUMER-SEQ.TIME.PENDING
 struct Delivery {
@@ -65,7 +60,7 @@ Result<void> NatsStream::create_consumer(const Link& link, bool is_first) {
   if (status != NATS_OK)
     return fail(ErrorCode::kBusy, "cannot read the stream {}: {}", name_, text_of(status));
 
-  const auto state = info(link);
+  const auto state = info(link, name_);
   if (!state) return fail(ErrorCode::kBusy, state.error().message);
   if (!is_first && (*state)->Created != position_.created)
     return fail(ErrorCode::kBusy, "the stream {} was deleted and created again", name_);
@@ -86,7 +81,7 @@ bool NatsStream::is_broken(const Link& link) const {
 /// messages afterwards, although its consumer sends heartbeats.
 bool NatsStream::is_stalled() {
   if (Clock::now() < consumer_->check_at) return false;
-  const auto state = info(consumer_->inbox.link());
+  const auto state = info(consumer_->inbox.link(), name_);
   const bool is_behind = state && (*state)->State.LastSeq > position_.sequence;
   if (is_behind && consumer_->is_behind) {
     base::log(base::LogLevel::kNotice,
@@ -139,8 +134,7 @@ std::optional<StreamMessage> NatsStream::accept(natsMsg* message) {
   subject.remove_prefix(std::min(subject.size(), prefix_.size()));
   return StreamMessage{delivery->sequence, std::string(subject),
                        base::UnixMillis{delivery->time / 1'000'000},
-                       std::string(natsMsg_GetData(message),
-                                   static_cast<std::size_t>(natsMsg_GetDataLength(message)))};
+                       std::string(content_of(message))};
 }
 
 Result<std::optional<StreamMessage>> NatsStream::next(milliseconds time) {

@@ -11,6 +11,7 @@ namespace {
 // How often a connection and the stream are tried again.
 constexpr milliseconds kCheckInterval(500);
 constexpr std::chrono::minutes kDuplicateWindow(2);
+constexpr std::int64_t kMaxLeaseRevisions = 100'000;
 
 }  // namespace
 
@@ -21,6 +22,7 @@ NatsStream::~NatsStream() {
   }
   monitor_->changed.notify_all();
   if (maintenance_.joinable()) maintenance_.join();
+  for (std::thread& each : receivers_) each.join();
 }
 
 Result<void> NatsStream::start() {
@@ -48,18 +50,17 @@ Link NatsStream::connected_link(Clock::time_point end) const {
   return is_up ? link_ : nullptr;
 }
 
-Result<StreamInfo> NatsStream::info(const Link& link) const {
+Result<StreamInfo> NatsStream::info(const Link& link, const std::string& name) const {
   jsStreamInfo* raw = nullptr;
   jsErrCode code{};
-  const natsStatus status =
-      js_GetStreamInfo(&raw, link->jetstream(), name_.c_str(), nullptr, &code);
+  const natsStatus status = js_GetStreamInfo(&raw, link->jetstream(), name.c_str(), nullptr, &code);
   if (status == NATS_OK) return StreamInfo(raw);
   if (status == NATS_NOT_FOUND)
-    return fail(ErrorCode::kNotFound, "the stream {} does not exist", name_);
+    return fail(ErrorCode::kNotFound, "the stream {} does not exist", name);
   if (status == NATS_NO_RESPONDERS)
     return fail(ErrorCode::kBusy,
                 "JetStream is not enabled on the servers, or does not have a leader");
-  return fail(ErrorCode::kBusy, "cannot read the state of the stream {}: {}", name_,
+  return fail(ErrorCode::kBusy, "cannot read the state of the stream {}: {}", name,
               text_of(status));
 }
 
@@ -70,18 +71,42 @@ Result<void> NatsStream::ensure_stream(const Link& link) const {
   jsStreamConfig_Init(&wanted);
   wanted.Name = name_.c_str();
   wanted.Subjects = list;
+  wanted.MaxAge = nanoseconds(options_.keep);
+  wanted.MaxBytes = options_.keep_size == 0 ? -1 : static_cast<std::int64_t>(options_.keep_size);
+  return ensure(link, wanted);
+}
+
+Result<void> NatsStream::ensure_bucket(const Link& link, Bucket bucket) const {
+  const std::string name = bucket_name(bucket);
+  const std::string subjects = key_subject(bucket, "*", ">");
+  const char* list[] = {subjects.c_str()};
+  jsStreamConfig wanted;
+  jsStreamConfig_Init(&wanted);
+  wanted.Name = name.c_str();
+  wanted.Subjects = list;
+  // The servers discard messages by their own clocks, not at the same time. A message that one server
+  // still has makes it refuse what another one stores, so leases, which use the same subjects again,
+  // are discarded by their number.
+  if (bucket == Bucket::kLeases)
+    wanted.MaxMsgs = kMaxLeaseRevisions;
+  else
+    wanted.MaxAge = nanoseconds(kRecordTime);
+  return ensure(link, wanted);
+}
+
+/// Creates the stream WANTED, or changes its options if they differ. The caller has set its name, its
+/// only subject, and its limits.
+Result<void> NatsStream::ensure(const Link& link, jsStreamConfig& wanted) const {
   wanted.SubjectsLen = 1;
   wanted.Retention = js_LimitsPolicy;
   wanted.Discard = js_DiscardOld;
   wanted.Storage = js_FileStorage;
-  wanted.MaxAge = nanoseconds(options_.keep);
-  wanted.MaxBytes = options_.keep_size == 0 ? -1 : static_cast<std::int64_t>(options_.keep_size);
   wanted.Replicas = options_.replicas;
   // NATS rejects a duplicate window that is longer than the maximum age.
   wanted.Duplicates = nanoseconds(kDuplicateWindow);
   if (wanted.MaxAge != 0) wanted.Duplicates = std::min(wanted.Duplicates, wanted.MaxAge);
 
-  const auto found = info(link);
+  const auto found = info(link, wanted.Name);
   if (!found && found.error().code != ErrorCode::kNotFound) return std::unexpected(found.error());
   jsStreamInfo* raw = nullptr;
   natsStatus status = NATS_OK;
@@ -90,18 +115,18 @@ Result<void> NatsStream::ensure_stream(const Link& link) const {
   } else {
     const jsStreamConfig& config = *(*found)->Config;
     const bool is_same = config.MaxAge == wanted.MaxAge && config.MaxBytes == wanted.MaxBytes &&
-                         config.Replicas == wanted.Replicas &&
+                         config.MaxMsgs == wanted.MaxMsgs && config.Replicas == wanted.Replicas &&
                          config.Duplicates == wanted.Duplicates &&
                          config.Discard == wanted.Discard && config.SubjectsLen == 1 &&
-                         config.Subjects[0] == subjects;
+                         std::string_view(config.Subjects[0]) == wanted.Subjects[0];
     if (is_same) return {};
     status = js_UpdateStream(&raw, link->jetstream(), &wanted, nullptr, nullptr);
   }
   const StreamInfo changed(raw);
   if (status != NATS_OK)
     return fail(ErrorCode::kBusy, "cannot {} the stream {} with {} replicas: {}",
-                found ? "change" : "create", name_, options_.replicas, text_of(status));
-  base::log(base::LogLevel::kNotice, "the stream {} was {}: {} replicas", name_,
+                found ? "change" : "create", wanted.Name, options_.replicas, text_of(status));
+  base::log(base::LogLevel::kNotice, "the stream {} was {}: {} replicas", wanted.Name,
             found ? "changed" : "created", options_.replicas);
   return {};
 }
@@ -118,7 +143,9 @@ Result<void> NatsStream::check() {
     std::swap(link_, lost);
   }
   monitor_->changed.notify_all();
-  const auto result = ensure_stream(current);
+  auto result = ensure_stream(current);
+  for (const Bucket bucket : {Bucket::kLeases, Bucket::kRecords})
+    if (result) result = ensure_bucket(current, bucket);
   is_ready_ = result.has_value();
   return result;
 }
@@ -154,7 +181,7 @@ void NatsStream::maintain() {
 Result<StreamRange> NatsStream::range() {
   const Link current = link();
   if (!current || !current->is_up()) return busy("cannot read the state of the stream");
-  auto found = info(current);
+  auto found = info(current, name_);
   if (!found) {
     if (found.error().code != ErrorCode::kNotFound) return std::unexpected(found.error());
     monitor_->request_check();

@@ -4,7 +4,7 @@
 //   subjects  quarry.GROUP.PROJECT      PROJECT is the project code
 //             quarry-host.GROUP         announcements to all hosts (not stored)
 //             quarry-host.GROUP.HOST    requests to HOST (not stored)
-//   buckets   quarry-GROUP-leases, quarry-GROUP-records    keys with values
+//   buckets   quarry_leases-GROUP, quarry_records-GROUP    keys with values (streams, too)
 //
 // NATS gives each message a sequence number. All hosts read the messages in this order.
 // Stream is the only class that uses libnats. In the background, it reconnects after a failure, with
@@ -42,6 +42,8 @@ struct StreamOptions {
   /// Age and size (bytes) beyond which NATS discards the oldest messages. 0: unlimited.
   std::chrono::seconds keep{std::chrono::hours(24 * 7)};
   std::uint64_t keep_size = std::uint64_t{10} << 30;
+  /// How long a lease is valid after it was stored.
+  std::chrono::milliseconds lease_time{30000};
 };
 
 /// A position in a stream. A stream that was deleted and created again has another `created`.
@@ -71,12 +73,11 @@ struct StreamMessage {
   std::string content;
 };
 
-/// Where keys are stored. Both buckets keep only the last value of a key.
+/// Where keys are stored.
 enum class Bucket {
-  kLeases,   // a key expires when it was not stored again for kLeaseTime
+  kLeases,   // a key expires when it was not stored again for lease_time
   kRecords,  // a key expires kRecordTime after it was stored
 };
-constexpr std::chrono::seconds kLeaseTime{30};
 constexpr std::chrono::seconds kRecordTime = std::chrono::days(3);
 
 struct KeyValue {
@@ -110,11 +111,12 @@ class Stream {
   virtual Result<std::uint64_t> publish(std::span<const NewStreamMessage> messages,
                                         std::chrono::milliseconds time) = 0;
   /// Publishes MESSAGES, which are of one project, if no message of this project follows EXPECTED in
-  /// the stream (0: if there is none). Waits for each acknowledgement before the next message, so no
-  /// other message of the project comes between them. Returns the sequence of the last message.
-  /// Errors: kConflict (another message came first), kBusy (the outcome is not known), kDenied,
-  /// kLimit. After an error, the first messages might be stored: readers discard an incomplete entry,
-  /// but MESSAGES must not contain several entries if some of them alone would do harm.
+  /// the stream (0: if there is none). Returns the sequence of the last message. If several calls at
+  /// the same time expect the same, one succeeds. But several servers of NATS 2.9 do not notice a
+  /// message of publish() that is not acknowledged yet. Errors: kConflict (another message came first;
+  /// MESSAGES are not stored), kBusy (the outcome is not known), kDenied, kLimit.
+  /// After these errors, the first messages might be stored: readers discard an incomplete entry, but
+  /// MESSAGES must not contain several entries if some of them alone would do harm.
   virtual Result<std::uint64_t> publish_after(std::uint64_t expected,
                                               std::span<const NewStreamMessage> messages,
                                               std::chrono::milliseconds time) = 0;
@@ -136,7 +138,7 @@ class Stream {
   /// Returns the value of KEY, or nullopt if it does not exist or has expired. A key consists of
   /// letters, digits and any of "-_=/.", and does not begin or end with a dot. The expiry of a lease
   /// does not depend on clocks: it has expired when this connection has seen the same revision for
-  /// kLeaseTime, so a host that waits for a lease must call get() or put() again and again.
+  /// lease_time, so a host that waits for a lease must call get() or put() again and again.
   /// Errors: kInvalid (KEY), kBusy, kDenied.
   virtual Result<std::optional<KeyValue>> get(Bucket bucket, const std::string& key) = 0;
   /// Stores VALUE if EXPECTED is the revision of KEY (0: if KEY does not exist or has expired). Returns

@@ -33,6 +33,11 @@ inline void write_file(const std::filesystem::path& path, std::string_view text)
   std::ofstream(path) << text;
 }
 
+inline std::string read_file(const std::filesystem::path& path) {
+  std::ifstream file(path);
+  return {std::istreambuf_iterator<char>(file), {}};
+}
+
 /// Opens a stream, and waits until it can be used.
 inline std::unique_ptr<quarry::replica::Stream> open(
     const quarry::replica::StreamOptions& options) {

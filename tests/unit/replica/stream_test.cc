@@ -30,11 +30,6 @@ constexpr std::string_view kUsers = R"(authorization { users: [
   { user: "guest", password: "guest", permissions: { publish: ["$JS.API.>"] } }
 ] })";
 
-std::string read_file(const std::filesystem::path& path) {
-  std::ifstream file(path);
-  return {std::istreambuf_iterator<char>(file), {}};
-}
-
 /// Sends the log to a file.
 class LogFile {
  public:
