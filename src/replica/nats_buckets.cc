@@ -63,7 +63,9 @@ Result<NatsStream::StoredKey> NatsStream::stored_key(Bucket bucket, const std::s
   if (code == JSNoMessageFoundErr) return StoredKey{};
   if (status != NATS_OK) {
     const std::string text = text_of(status);
-    if (const std::string denial = current->take_denial(); !denial.empty())
+    if (const std::string denial =
+            current->take_denial("$JS.API.STREAM.MSG.GET." + bucket_name(bucket));
+        !denial.empty())
       return fail(ErrorCode::kDenied, "{}: {}", what, denial);
     monitor_->request_check();
     return fail(ErrorCode::kBusy, "{}: {}", what, problem(text));

@@ -2,6 +2,7 @@
 // header includes that of libnats.
 #pragma once
 
+#include <fmt/core.h>
 #include <nats/nats.h>
 
 #include <algorithm>
@@ -89,10 +90,12 @@ class Connection {
   const std::string& url() const { return url_; }
   /// Ends SUBSCRIPTION.
   void retire(Subscription subscription);
-  /// Returns the text of the server's last refusal since the previous call, or "".
-  std::string take_denial() {
+  /// Returns the text of the server's last refusal since the previous call if it is about SUBJECT, or
+  /// about a subject that begins with it; otherwise "".
+  std::string take_denial(std::string_view subject) {
     const std::lock_guard lock(monitor_->mutex);
-    return std::exchange(denial_, "");
+    const bool is_about = denial_.contains(fmt::format("\"{}", subject));
+    return is_about ? std::exchange(denial_, "") : "";
   }
 
  private:

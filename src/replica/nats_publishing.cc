@@ -153,7 +153,7 @@ Result<std::uint64_t> NatsStream::publish(std::span<const NewStreamMessage> mess
       result.error = mailbox.error();
     }
     if (result.sequence) return *result.sequence;
-    if (const std::string denial = current->take_denial(); !denial.empty())
+    if (const std::string denial = current->take_denial(prefix_); !denial.empty())
       return fail(ErrorCode::kDenied, "cannot publish to {}: {}", name_, denial);
     error = std::move(result.error);
     if (!result.can_repeat || until(end) == milliseconds(0)) break;
@@ -187,7 +187,7 @@ Result<NatsStream::Stored> NatsStream::store_after(std::uint64_t expected, natsM
       return Stored{0, base::parse_number<std::uint64_t>(text.substr(text.rfind(' ') + 1))};
     if (status == NATS_MAX_PAYLOAD)
       return fail(ErrorCode::kLimit, "cannot publish to {}: {}", subject, text);
-    if (const std::string denial = current->take_denial(); !denial.empty())
+    if (const std::string denial = current->take_denial(subject); !denial.empty())
       return fail(ErrorCode::kDenied, "cannot publish to {}: {}", subject, denial);
     // Only without responders is it certain that the message was not stored.
     if (status != NATS_NO_RESPONDERS || until(end) == milliseconds(0))

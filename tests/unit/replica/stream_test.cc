@@ -455,6 +455,25 @@ TEST_CASE("publishing without permission is an error") {
   CHECK(result.error().message.contains("Permissions Violation for Publish"));
 }
 
+TEST_CASE("a refused announcement is not the reason why a message is not acknowledged") {
+  NatsServers servers(1, R"(authorization { users: [
+    { user: "replica", password: "sesame", permissions: { publish: { deny: ["quarry-host.g"] } } }
+  ] })");
+  const TemporaryFolder folder;
+  const LogFile log(folder / "log");
+  auto options = options_of(servers);
+  options.credentials = folder / "login";
+  write_file(options.credentials, "replica:sesame");
+  const auto stream = open(options);
+  stream->announce("news");
+  CHECK(eventually([&] { return log.text().contains("Publish to \"quarry-host.g\""); }));
+  servers.stop(0);
+  const auto result = stream->publish(std::array{message("a")}, kShort);
+  servers.resume(0);
+  REQUIRE(!result);
+  CHECK(result.error().code == ErrorCode::kBusy);
+}
+
 TEST_CASE("messages do not contain the passwords in URLs") {
   NatsServers servers(1);
   const TemporaryFolder folder;
