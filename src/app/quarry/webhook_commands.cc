@@ -2,11 +2,16 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <filesystem>
+#include <iterator>
 #include <memory>
+#include <system_error>
 #include <utility>
 
 #include "common/json.h"
 #include "common/owner.h"
+#include "common/report.h"
 #include "common/table.h"
 #include "quarry/base/escape.h"
 #include "quarry/courier/repository_webhook.h"
@@ -14,6 +19,7 @@
 #include "quarry/repository/receipt.h"
 #include "quarry/repository/repository.h"
 #include "remote/password.h"
+#include "server.h"
 
 namespace quarry::app {
 namespace {
@@ -137,7 +143,15 @@ Result<void> run_webhook_remove(const WebhookArguments& arguments) {
 }
 
 Result<void> run_webhook_test(const WebhookArguments& arguments) {
-  QUARRY_TRY_ASSIGN(const auto rules, courier::AddressRules::parse(arguments.allow));
+  std::vector<std::string> allow = arguments.allow;
+  std::error_code missing;
+  const auto file = std::filesystem::canonical(arguments.file, missing);
+  if (const auto server = server_of(arguments.config, file); !server) {
+    report(server.error().message + "; only --allow is used");
+  } else if (server->pool) {
+    std::ranges::copy(server->pool->webhooks_allow, std::back_inserter(allow));
+  }
+  QUARRY_TRY_ASSIGN(const auto rules, courier::AddressRules::parse(allow));
   QUARRY_TRY(act_as_owner_of(arguments.file));
   QUARRY_TRY_ASSIGN(const auto repository,
                     Repository::open(arguments.file, {.is_read_only = true}));
@@ -193,8 +207,12 @@ void add_webhook_commands(CLI::App& webhook, Run& run) {
     command
         ->add_option("--allow", arguments.allow,
                      "Addresses, networks and names of receivers that are allowed although they "
-                     "are not public, separated by commas")
+                     "are not public, separated by commas, in addition to those of the pool")
         ->delimiter(',');
+    command
+        ->add_option("-c,--config", arguments.config,
+                     "Configuration of the server whose pool serves REPO")
+        ->capture_default_str();
   }
 }
 

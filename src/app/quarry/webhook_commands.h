@@ -6,6 +6,7 @@
 
 #include "common/command_line.h"
 #include "quarry/base/result.h"
+#include "status/server_control.h"
 
 namespace quarry::app {
 
@@ -17,6 +18,8 @@ struct WebhookArguments {
   std::string format = "json";
   std::string secret_file;
   std::vector<std::string> allow;  // for a test: receivers whose addresses are not public
+  std::string config =
+      kDefaultConfig;  // for a test: configuration whose pool allows further receivers
   bool as_json = false;
 };
 Result<void> run_webhook_list(const WebhookArguments& arguments);

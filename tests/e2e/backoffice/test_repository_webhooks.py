@@ -10,6 +10,7 @@ import pytest
 
 from support import documents, repofile, wire
 from support.courier import Webhook, is_signed, sections
+from support.daemon import user
 from support.process import free_port, wait_until
 from support.program import fails, quarryd, succeeds, unprivileged
 
@@ -192,7 +193,7 @@ def test_the_server_stops_while_a_receiver_is_slow(serve, fresh):
 
 
 def test_the_commands(fresh, tmp_path):
-    with Webhook(lambda number, body: 200 if number < 3 else 500) as hook:
+    with Webhook(lambda number, body: 200 if number < 4 else 500) as hook:
         assert succeeds("webhook", "add", fresh, "chat", "-", "--format", "slack", input=f"{hook.url}/token\n") \
             == f"{fresh}: added webhook chat\n"
         assert "changed webhook chat" in succeeds("webhook", "add", fresh, "chat", f"{hook.url}/token", "--format", "json")
@@ -202,7 +203,11 @@ def test_the_commands(fresh, tmp_path):
         assert "is not a public address" in fails("webhook", "test", fresh, "chat")
         assert not hook.requests
         assert "answered with status 200: thanks" in succeeds("webhook", "test", fresh, "chat", "--allow", "127.0.0.0/8")
-        assert hook.taken[0]["type"] == "test" and hook.paths == ["/hook/token"]
+        config = tmp_path / "quarry.conf"
+        words = {"listen": 9000, "repository": fresh, "repository_webhooks.allow": "10.0.0.1, 127.0.0.1"} | user()
+        config.write_text("[www]\n" + "".join(f"{key} = {value}\n" for key, value in words.items()))
+        assert "answered with status 200" in succeeds("webhook", "test", "--config", config, fresh, "chat")
+        assert hook.taken[0]["type"] == "test" and hook.paths == ["/hook/token"] * 2
         assert json.loads(succeeds("webhook", "test", "--json", fresh, "chat", "--allow", "127.0.0.1"))["status"] == 200
         assert "HTTP status 500" in fails("webhook", "test", fresh, "chat", "--allow", "127.0.0.1")
         for arguments, reason in ((["x", "ftp://a"], "http:// or https://"), (["a/b", hook.url], "must consist of"),
