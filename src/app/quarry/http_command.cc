@@ -143,9 +143,10 @@ class Service {
     auto target = resolve(request.path);
     if (!target) return std::unexpected(refusal_of(target.error(), options_.all_rights));
     const auto endpoint = worker::endpoint_of(request.method, request.content_type, *target);
-    if (!endpoint) return std::unexpected(endpoint.error());
     const std::string name = target->name ? target->name->str() : "";
     auto opened = open(*target);
+    // After a refused request, background jobs are due, too.
+    if (!endpoint) return std::unexpected(endpoint.error());
     if (!opened) return std::unexpected(refusal_of(opened.error(), options_.all_rights));
     switch (*endpoint) {
       case worker::Endpoint::kSync:

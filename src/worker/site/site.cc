@@ -152,7 +152,11 @@ Reply Site::answer(const Request& request, BodyReader& body, scoreboard::Slot& s
     return reply;
   }
   const auto endpoint = endpoint_of(request.method, request.content_type, *target);
-  if (!endpoint) return refuse(endpoint.error());
+  if (!endpoint) {
+    // Open the repository, because background jobs are due after each request.
+    (void)open(*target);
+    return refuse(endpoint.error());
+  }
   switch (*endpoint) {
     case Endpoint::kSync:
       return answer_sync(request, *target, body, slot);

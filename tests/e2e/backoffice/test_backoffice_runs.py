@@ -240,10 +240,17 @@ def test_a_forum_post_is_mailed_without_another_request(start, fresh, logged, fo
     assert "A question" in mail.read(tmp_path / "mails")[0]["Subject"]
 
 
+def test_a_page_that_is_not_served_is_followed_by_a_run(start, fresh, logged, tmp_path):
+    server = start({**logged, "pages": "off"})
+    assert fastcgi.ask(server.socket, "/timeline").status == 404
+    wait_until(lambda: len(runs(tmp_path / RUNS)) == 1, "a run")
+
+
 @pytest.mark.parametrize("command", ["http", "test-http"])
-def test_a_request_without_a_server_is_followed_by_a_run(fresh, command):
-    done = quarry(command, fresh, input="GET / HTTP/1.0\r\nHost: h\r\n\r\n")
-    assert "200 OK" in done.stdout, done.stderr
+@pytest.mark.parametrize("path, status", [("/", "200 OK"), ("/timeline", "404 Not Found")])
+def test_a_request_without_a_server_is_followed_by_a_run(fresh, command, path, status):
+    done = quarry(command, fresh, input=f"GET {path} HTTP/1.0\r\nHost: h\r\n\r\n")
+    assert status in done.stdout, done.stderr
     wait_until(lambda: "quarry-maintenance" in rows(fresh), "a run")
     assert lease(fresh)[1] > time.time()
     repofile.set_config(fresh, "backoffice-disable", "1")
