@@ -92,6 +92,15 @@ def test_a_rejected_request_is_a_dead_letter_that_can_be_replayed(tmp_path: Path
             assert server.ids()[2:] == [event(1)["id"]]
 
 
+def test_a_replay_does_not_wait_for_a_destination_that_fails(tmp_path: Path):
+    with Webhook(lambda number, body: 422 if number == 1 else 500) as server:
+        with running(tmp_path / "c", {"chat": webhook(server) | {"retry.delay": "1h", "retry.max_delay": "1h"}}) as courier:
+            courier.hand_over([event(0), event(1)])
+            wait_until(lambda: courier.status()["chat"]["postponed"] == 1, "the failure")
+            shown = succeeds("courier", "replay", "chat", "--config", courier.config, "--timeout", 1000)
+            assert "dead letters of chat: 1; they will be returned after its waiting events" in shown and "HTTP status 500" in shown
+
+
 def test_max_attempts(tmp_path: Path):
     with Webhook(lambda number, body: 500 if body["push"]["artifacts"] == 0 else 200) as server:
         with running(tmp_path / "c", {"chat": webhook(server, max_attempts=3)}) as courier:

@@ -326,6 +326,15 @@ Result<void> run_courier_replay(const CourierArguments& arguments) {
                 base::printable(arguments.destination));
   }
   QUARRY_TRY_ASSIGN(const std::uint64_t id, hand_over(socket, name, event::Replay{name}));
+  const auto options =
+      std::ranges::find(config.destinations, name, &courier::DestinationOptions::name);
+  if (at->postponed > 0 && options != config.destinations.end() && options->in_order) {
+    fmt::print(
+        "dead letters of {}: {}; they will be returned after its waiting events, the "
+        "first of which will be retried: {}\n",
+        name, at->dead, base::printable_message(at->last_error));
+    return {};
+  }
   QUARRY_TRY(wait_for(config, spool, name, id, arguments.timeout));
   fmt::print("{} dead letters were returned to {}\n", at->dead,
              base::printable(arguments.destination));
