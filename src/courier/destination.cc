@@ -78,6 +78,9 @@ spool::SubscriptionOptions subscription_options(const DestinationOptions& option
   subscription.max_attempts = options.max_attempts;
   subscription.retry.base = options.retry_delay;
   subscription.retry.max = options.retry_max_delay;
+  // Dead letters of repositories' webhooks would fill the disk, and nobody but the administrator of the
+  // repository could replay them.
+  subscription.keeps_dead_letters = options.type != DestinationType::kRepositoryWebhooks;
   return subscription;
 }
 

@@ -151,15 +151,13 @@ Settlement RepositoryWebhooks::leave(const Job& job, const DeliveryResult& resul
   }
   const milliseconds age(base::system_clock().now().value - job.message.taken_at.value);
   const bool is_too_old = result.outcome == Outcome::kRetry && age > kMaxAge;
-  // Dead letters would fill the disk, and nobody but the administrator of the repository could
-  // replay them.
-  if (result.outcome == Outcome::kGivenUp || is_too_old) settlement.outcome = Outcome::kSkipped;
-  if (result.outcome == Outcome::kGivenUp || is_too_old || job.message.attempts == 1) {
+  if (is_too_old) settlement.outcome = Outcome::kGivenUp;
+  if (settlement.outcome == Outcome::kGivenUp || job.message.attempts == 1) {
     if (!result.why.empty()) {
       base::log(LogLevel::kWarning, "[webhooks] {} {}: {}{}",
                 base::printable(job.event.head.repository), base::printable(webhook.name),
                 result.why,
-                settlement.outcome == Outcome::kSkipped ? "; the event was dropped"
+                settlement.outcome == Outcome::kGivenUp ? "; the event was dropped"
                                                         : "; will be retried");
     }
   }

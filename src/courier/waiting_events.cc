@@ -45,4 +45,12 @@ Result<spool::StreamStatus> status_of(const CourierConfig& config, std::uint64_t
   return status;
 }
 
+Result<spool::StreamStatus> status_of_pool(const std::filesystem::path& folder) {
+  QUARRY_TRY_ASSIGN(auto status, spool::stream_status({folder, kStreamName}));
+  for (spool::SubscriptionStatistics& each : status.subscriptions) {
+    if (each.name == kWebhooksName) each.dead = each.given_up;
+  }
+  return status;
+}
+
 }  // namespace quarry::courier

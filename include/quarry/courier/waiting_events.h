@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <filesystem>
 
 #include "quarry/base/result.h"
 #include "quarry/courier/options.h"
@@ -16,5 +17,9 @@ namespace quarry::courier {
 /// see spool::visit_stream().
 Result<spool::StreamStatus> status_of(const CourierConfig& config, std::uint64_t max_filtered,
                                       const spool::Reporter& reporter);
+
+/// Returns the status of the stream in FOLDER, with the hooks of a pool and the webhooks of its
+/// repositories. The number of dead letters of the webhooks is the number of dropped pushes.
+Result<spool::StreamStatus> status_of_pool(const std::filesystem::path& folder);
 
 }  // namespace quarry::courier

@@ -52,6 +52,8 @@ struct SubscriptionOptions {
   /// Number of attempts after which a message becomes a dead letter; 0: unlimited.
   std::uint32_t max_attempts = 0;
   RetryDelay retry = {};
+  /// Whether messages that are given up are kept as dead letters. Otherwise, they are only counted.
+  bool keeps_dead_letters = true;
 };
 inline constexpr std::size_t kMaxWindow = 65536;
 
@@ -73,7 +75,7 @@ struct StreamedMessage {
 enum class Outcome : std::uint8_t {
   kDone,
   kRetry,     // failed: retry after a delay; after the last attempt: becomes a dead letter
-  kGivenUp,   // will never succeed: becomes a dead letter
+  kGivenUp,   // will never succeed: becomes a dead letter, if dead letters are kept
   kReturned,  // not attempted: deliver again immediately; not counted as an attempt
   kSkipped,   // not meant for this subscription: settled, but not counted as delivered
 };

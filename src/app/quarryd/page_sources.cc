@@ -163,7 +163,7 @@ void add_destinations(const spool::StreamStatus& status, const std::string& suff
 /// folders that this pool's user cannot read are left out.
 pages::CourierView read_courier(const courier::CourierConfig& config,
                                 const std::map<std::string, std::filesystem::path>& hooks) {
-  const auto status = courier::status_of(config, kMaxFiltered, [](const std::string&) {});
+  auto status = courier::status_of(config, kMaxFiltered, [](const std::string&) {});
   pages::CourierView view;
   if (!status) {
     view.problem = status.error().code == ErrorCode::kDenied
@@ -172,9 +172,14 @@ pages::CourierView read_courier(const courier::CourierConfig& config,
     return view;
   }
   view.is_running = status->is_held;
+  // The number of events for a removed destination is unknown, because its filters are unknown.
+  std::erase_if(status->subscriptions, [&config](const spool::SubscriptionStatistics& each) {
+    return std::ranges::find(config.destinations, each.name, &courier::DestinationOptions::name) ==
+           config.destinations.end();
+  });
   add_destinations(*status, "", view);
   for (const auto& [pool, place] : hooks) {
-    const auto waiting = spool::stream_status({place, courier::kStreamName});
+    const auto waiting = courier::status_of_pool(place);
     if (waiting) add_destinations(*waiting, " " + pool, view);
   }
   return view;

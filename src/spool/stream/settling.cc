@@ -95,7 +95,7 @@ class SubscriptionCore::SettleCall {
     message->error = shortened(settlement.error);
     events_.emplace_back(
         GivenUp{.sequence = settlement.sequence, .time = core_.now(), .error = message->error});
-    letters_.push_back(std::move(*message));
+    if (core_.options_.keeps_dead_letters) letters_.push_back(std::move(*message));
     return {};
   }
 

@@ -169,6 +169,9 @@ def test_a_receiver_that_answers_with_an_error(serve, fresh, status):
         name = server.push()
         if status == 400:
             server.wait_for_log("the event was dropped")
+            status_now = json.loads(succeeds("courier", "status", "--json", "--config", server.config))
+            shown = next(each for each in status_now["destinations"] if each["name"] == "webhooks www")
+            assert (shown["dead"], shown["delivered"]) == (1, 0) and "HTTP status 400" in shown["last_error"]
             name = server.push()
         wait_until(lambda: pushed(hook) == [name], "the push")
         if status == 429:

@@ -133,7 +133,7 @@ Result<std::vector<Row>> rows_of_hooks(const CourierReading& reading) {
   }
   std::ranges::sort(folders);
   for (const std::filesystem::path& folder : folders) {
-    const auto status = spool::stream_status({folder, courier::kStreamName});
+    const auto status = courier::status_of_pool(folder);
     if (!status && status.error().code == ErrorCode::kDenied) continue;
     if (!status) return std::unexpected(status.error());
     const std::string pool = folder.filename();
