@@ -145,8 +145,8 @@ class HttpLineSender final : public LineSender {
       return result_of_items(reply.body, count);
     }
     if (reply.is_done()) return {.delivered = count};
-    LineDelivery result{.error =
-                            error_of(fmt::format("HTTP status {}: {}", reply.status, reply.body))};
+    LineDelivery result{.error = error_of(fmt::format("HTTP status {}{}{}", reply.status,
+                                                      reply.body.empty() ? "" : ": ", reply.body))};
     if (is_rejection(reply.status)) result.delivered = result.rejected = count;
     if (reply.retry_after) result.delay = std::min(*reply.retry_after, kMaxWait);
     return result;

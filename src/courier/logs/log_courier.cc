@@ -45,6 +45,11 @@ std::int64_t wall_micros() {
       .count();
 }
 
+/// Returns "1 log line" or, for example, "2 log lines".
+std::string count_of(std::uint64_t lines) {
+  return fmt::format("{} log line{}", lines, lines == 1 ? "" : "s");
+}
+
 void report_line(const std::string& line) {
   base::log(LogLevel::kWarning, "{}", line);
 }
@@ -196,9 +201,8 @@ class LogCourier {
     if (!figures_) return fail_errno("cannot open {}", options_.figures);
     earlier_ = read_shipping_figures(figures_.get()).value_or(ShippingFigures());
     if (earlier_.queued > 0) {
-      base::log(LogLevel::kWarning,
-                "a process was killed: about {} log lines in its memory were lost",
-                earlier_.queued);
+      base::log(LogLevel::kWarning, "a process was killed: lost about {} that were in its memory",
+                count_of(earlier_.queued));
       earlier_.lost += earlier_.queued;
     }
     QUARRY_TRY_ASSIGN(spool::QueueOptions queue, queue_options(options_.destination));
@@ -224,8 +228,7 @@ class LogCourier {
     const std::size_t accepted = queue_->enqueue(messages, spool::Delay::kNone, &error);
     if (accepted == messages.size()) return true;
     lost_ += messages.size() - accepted;
-    throttle_.warn(
-        fmt::format("lost {} lines of the logs: {}", messages.size() - accepted, error.message));
+    throttle_.warn(fmt::format("lost {} so far: {}", count_of(figures().lost), error.message));
     return true;
   }
 
@@ -240,7 +243,7 @@ class LogCourier {
     ::poll(ready.data(), 1, kGatherMs);
   }
 
-  void publish() {
+  ShippingFigures figures() {
     ShippingFigures figures = earlier_;
     const spool::Statistics now = queue_->statistics();
     figures.layout = ShippingFigures::kLayout;
@@ -250,6 +253,11 @@ class LogCourier {
     figures.disk_bytes = now.disk_bytes;
     figures.lost += lost_ + now.discarded_queued + now.lost;
     consumer_.add_to(figures);
+    return figures;
+  }
+
+  void publish() {
+    const ShippingFigures figures = this->figures();
     (void)!::pwrite(figures_.get(), &figures, sizeof figures, 0);
   }
 
@@ -261,10 +269,10 @@ class LogCourier {
     const spool::Ending ending = queue_->shutdown();
     has_ended_ = true;
     publish();
-    if (ending.lost > 0) base::log(LogLevel::kError, "{} log lines were lost", ending.lost);
+    if (ending.lost > 0) base::log(LogLevel::kError, "lost {}", count_of(ending.lost));
     if (ending.saved == 0) return;
-    base::log(LogLevel::kNotice, "{} log lines are saved in {}/log-{}.* for the next start",
-              ending.saved, options_.spool_directory, options_.destination.name);
+    base::log(LogLevel::kNotice, "saved {} in {}/log-{}.* for the next start",
+              count_of(ending.saved), options_.spool_directory, options_.destination.name);
   }
 
  private:
