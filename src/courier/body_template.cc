@@ -39,6 +39,11 @@ Result<void> check_tags(std::string_view text) {
     if (kind == '=') {
       return fail(ErrorCode::kInvalid, "other delimiters ({{=…=}}) are not supported");
     }
+    const bool has_mark = kind == '#' || kind == '^' || kind == '/' || kind == '&' || kind == '{';
+    const std::size_t name = has_mark ? text.find_first_not_of(" \t\r\n", first + 1) : first;
+    if (name != text.npos && text[name] == '}') {
+      return fail(ErrorCode::kInvalid, "a tag without a name ({{}})");
+    }
     if (kind == '#' || kind == '^') ++depth;
     if (kind == '/') --depth;
     if (depth > kMaxDepth) {
@@ -125,6 +130,7 @@ Result<BodyTemplate> BodyTemplate::parse(std::string text) {
   if (text.size() > kMaxTemplate) {
     return fail(ErrorCode::kLimit, "a template must not be longer than {} bytes", kMaxTemplate);
   }
+  if (text.contains('\0')) return fail(ErrorCode::kInvalid, "the template contains a NUL byte");
   QUARRY_TRY(check_tags(text));
   try {
     const kainjow::mustache::mustache parsed(text);
