@@ -25,7 +25,7 @@ constexpr Template kPage(R"(<h1>{{title}}</h1>
 {{#description}}<p class="lead">{{description}}</p>
 {{/description}}<h2 id="have">Clone</h2>
 {{#is_cloned}}<p>With Fossil, from <a href="https://fossil-scm.org/">fossil-scm.org</a> or your distribution:</p>
-{{/is_cloned}}{{^is_cloned}}<p>This repository is private. If you have an account, replace USER with your user name; fossil asks for your password:</p>
+{{/is_cloned}}{{^is_cloned}}<p>Cloning needs an account. Replace USER with your user name; fossil asks for your password:</p>
 {{/is_cloned}}<pre tabindex="0">fossil clone {{clone_url}} {{file}}.fossil
 mkdir {{file}}
 cd {{file}}
