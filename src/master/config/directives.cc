@@ -7,7 +7,6 @@
 #include <iterator>
 #include <span>
 
-#include "quarry/base/ascii.h"
 #include "quarry/base/ini.h"
 #include "quarry/base/split.h"
 #include "quarry/base/url.h"
@@ -269,19 +268,19 @@ template bool is_relative(const CarriedSection&, std::string_view, std::string_v
 
 namespace {
 
-/// Returns whether the value of the environment variable NAME is likely to be a secret.
-bool may_be_secret(std::string_view name) {
-  constexpr auto kWords = std::to_array<std::string_view>(
-      {"pass", "pwd", "secret", "token", "key", "auth", "cred", "cookie"});
-  std::string lower(name);
-  std::ranges::transform(lower, lower.begin(), base::ascii_lower);
-  return std::ranges::any_of(
-      kWords, [&](std::string_view word) { return lower.find(word) != std::string::npos; });
+/// Returns whether the value of the environment variable NAME is never a secret. Users and passwords
+/// in the URLs of proxies are masked separately.
+bool is_harmless(std::string_view name) {
+  constexpr auto kNames = std::to_array<std::string_view>(
+      {"HOME", "HOSTNAME", "LANG", "LANGUAGE", "LOGNAME", "PATH", "SHELL", "TERM", "TMPDIR", "TZ",
+       "USER", "http_proxy", "https_proxy", "no_proxy"});
+  return name.starts_with("LC_") || std::ranges::find(kNames, name) != kNames.end();
 }
 
-/// Returns all directives of SECTION with their values, including defaults, without secrets.
+/// Returns all directives of SECTION with their values, including defaults. Unless HAS_SECRETS is
+/// set, values of the environment that might be secrets are masked.
 template <typename Section>
-std::vector<ShownDirective> shown_directives(const Section& section) {
+std::vector<ShownDirective> shown_directives(const Section& section, bool has_secrets) {
   auto shown = shown_in(directives_of(section), section);
   if constexpr (requires { section.carried; }) {
     if (section.carried) std::ranges::move(section.carried->shown(), std::back_inserter(shown));
@@ -290,9 +289,9 @@ std::vector<ShownDirective> shown_directives(const Section& section) {
     const auto of_process = shown_in<ProcessSettings>(kProcessDirectives, section.process);
     shown.insert(shown.end(), of_process.begin(), of_process.end());
     for (const auto& [name, variable] : section.process.environment) {
-      const bool is_hidden = may_be_secret(name) && !variable.starts_with('$');
+      const bool is_shown = has_secrets || is_harmless(name) || variable.starts_with('$');
       shown.push_back(
-          {fmt::format("env[{}]", name), {is_hidden ? std::string(base::kMask) : variable}});
+          {fmt::format("env[{}]", name), {is_shown ? variable : std::string(base::kMask)}});
     }
     if (section.process.environment.empty()) shown.push_back({"env[NAME]", {}});
   }
@@ -303,7 +302,7 @@ template <typename Section>
 void add_section(std::string& text, std::string_view name, const Section& section,
                  bool has_secrets) {
   text += fmt::format("{}[{}]\n", text.empty() ? "" : "\n", name);
-  for (const ShownDirective& directive : shown_directives(section)) {
+  for (const ShownDirective& directive : shown_directives(section, has_secrets)) {
     for (const std::string& value : directive.values) {
       text +=
           base::ini_line(directive.name, has_secrets ? value : base::with_masked_secrets(value));

@@ -600,7 +600,7 @@ TEST_CASE("a dump is an equivalent configuration, and contains the defaults") {
           "access.log = /var/log/$pool.log\naccess.format = \"%R; \\\"%r\\\" \\\\ \"\n"
           "access.suppress_path[] = /a\naccess.suppress_path[] = /b\nlisten.mode = 607\n"
           "listen.allowed_clients = ::1, 10.0.0.1\npm = dynamic\npm.min_spare_servers = 1\n"
-          "pm.max_spare_servers = 3\nenv[A] = $PATH\nenv[B] = \" \"\nenv[C] =\n");
+          "pm.max_spare_servers = 3\nenv[A] = $PATH\nenv[TERM] = \" \"\nenv[TZ] =\n");
   const ConfigReading reading = read(text);
   REQUIRE(reading.mistakes.empty());
   const std::string dumped = dump(reading.config);
@@ -613,7 +613,7 @@ TEST_CASE("a dump is an equivalent configuration, and contains the defaults") {
         "access.log = /var/log/www.log", "access.format = \"%R; \\\"%r\\\" \\\\ \"",
         "access.suppress_path[] = /b", "listen.mode = 0607",
         "listen.allowed_clients = ::1, 10.0.0.1", "pm.start_servers = 2",
-        ";chroot =", "env[A] = $PATH", "env[B] = \" \"", "env[C] = \"\""}) {
+        ";chroot =", "env[A] = $PATH", "env[TERM] = \" \"", "env[TZ] = \"\""}) {
     CAPTURE(line);
     CHECK(has_line(line));
   }
@@ -638,7 +638,7 @@ TEST_CASE("a dump contains no secrets, and can still be read") {
       "[peer g]\nurl = https://h/x?token=s3cret\n";
   const ConfigReading reading = read(world.pool(
       "env[https_proxy] = http://u:${QUARRY_TEST_VALUE}@proxy:3128\n"
-      "env[API_Token] = s3cret\nenv[MYSQL_PWD] = s3cret\nenv[MY_PASSWORD] = $MY_PASSWORD\n"
+      "env[DSN] = postgres://u:s3cret@h/x\nenv[PIN] = s3cret\nenv[MY_PASSWORD] = $MY_PASSWORD\n"
       "changes.gate = /bin/true https://u:s3cret@h/x?t=s3cret\n"
       "env[LANG] = C\n" +
       courier));
@@ -646,13 +646,14 @@ TEST_CASE("a dump contains no secrets, and can still be read") {
   REQUIRE(reading.mistakes == std::vector<std::string>());
   const std::string dumped = dump(reading.config);
   CHECK(dumped.find("s3cret") == std::string::npos);
+  CHECK(dump(reading.config, /*has_secrets=*/true).contains("\nenv[PIN] = s3cret\n"));
   for (const char* line :
        {"url = https://***@example.org:8443/***", "header[] = Authorization: ***",
         "header[] = X-Other: ***", "url = http://example.org?***", "url = http://***@example.org/",
         "url = smtp://example.org:25", "url = ***", "env[https_proxy] = http://u:***@proxy:3128",
-        "env[API_Token] = ***", "env[MYSQL_PWD] = ***", "env[MY_PASSWORD] = $MY_PASSWORD",
-        "env[LANG] = C", "command = /bin/true -s https://***@h/x?*** --proxy=http://***@p",
-        "url = https://h/x?***", "changes.gate = /bin/true https://***@h/x?***"}) {
+        "env[DSN] = ***", "env[PIN] = ***", "env[MY_PASSWORD] = $MY_PASSWORD", "env[LANG] = C",
+        "command = /bin/true -s https://***@h/x?*** --proxy=http://***@p", "url = https://h/x?***",
+        "changes.gate = /bin/true https://***@h/x?***"}) {
     CAPTURE(line);
     CHECK(dumped.find(std::string("\n") + line + "\n") != std::string::npos);
   }
