@@ -166,10 +166,10 @@ void Connection::on_deadline() {
     }
     const auto left = time_left(acknowledged());
     if (left > milliseconds::zero()) return set_deadline(left);
-    base::log(
-        base::LogLevel::kNotice,
-        "client {}: connection closed, because the client does not read its reply: {} bytes unsent",
-        client(), evbuffer_get_length(bufferevent_get_output(bev_)));
+    owner_.on_failed(
+        *this, fmt::format(
+                   "connection closed, because the client does not read its reply: {} bytes unsent",
+                   evbuffer_get_length(bufferevent_get_output(bev_))));
   }
   if (state_ == State::kHead || state_ == State::kBody) {
     return refuse({.status = 408, .text = "the request took too long to arrive"});

@@ -52,8 +52,8 @@ class Connection {
     virtual ~Owner() = default;
     /// Called for a new CONNECTION when its peer() is known. The owner can refuse() the connection.
     virtual void on_arrived(Connection& connection) = 0;
-    /// Called when CONNECTION ends before its first request, or during a request that is still
-    /// incomplete. REASON is for the log.
+    /// Called when CONNECTION ends before its first request, during a request that is still
+    /// incomplete, or because the client does not read its reply. REASON is for the log.
     virtual void on_failed(const Connection& connection, std::string_view reason) = 0;
     /// Called when CONNECTION itself replies with REFUSAL. IS_LOGGED is the same as for refuse().
     virtual void on_refused(Connection& connection, const http::Refusal& refusal,
