@@ -18,6 +18,8 @@ namespace {
 constexpr std::size_t kMaxHeld = std::size_t{4} << 20;
 constexpr std::size_t kMinUnsent = std::size_t{4} << 20;
 constexpr std::size_t kUnsentShare = 8;  // of pages.max_bodies
+// The words of fossil on a page that must not execute the shell.
+constexpr std::string_view kNoMailProgram = "Could not open output pipe";
 
 /// Returns the maximum number of buffered bytes for a client that reads slowly. Above it, the process
 /// that makes the page waits for the client, and other requests cannot use its place meanwhile.
@@ -80,6 +82,13 @@ void Server::on_body(FossilRun& run, evbuffer* body) {
     return;
   }
   if (running.login) running.login->on_body(body);
+  if (running.is_post && options_.is_confined &&
+      evbuffer_search(body, kNoMailProgram.data(), kNoMailProgram.size(), nullptr).pos >= 0) {
+    errors_log_.warn(
+        fmt::format("{}: the page could not start the program that sends its mail: add /bin/sh and "
+                    "the program in email-send-command to pages.allow_execute",
+                    running.request));
+  }
   if (running.connection == nullptr) {
     evbuffer_drain(body, evbuffer_get_length(body));
     return;

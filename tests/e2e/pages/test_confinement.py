@@ -62,9 +62,10 @@ def set_up_mail(project, fossil, folder, **settings):
 @NEEDS_LANDLOCK
 def test_a_page_executes_no_command_of_a_setting(serve, project, fossil, outside):
     set_up_mail(project, fossil, outside, email_send_method="pipe", email_send_command=f"cat >{outside}/mail")
-    _, browser = serve()
+    server, browser = serve()
     page = write_to_the_administrator(browser)
     assert "Could not open output pipe" in page.text
+    server.wait_for_log("POST /contact_admin: the page could not start the program that sends its mail: add /bin/sh")
     assert not list(outside.iterdir())
 
 
