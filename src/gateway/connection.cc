@@ -312,6 +312,7 @@ bool Connection::skip_empty_lines(evbuffer* input) {
 void Connection::on_output(const evbuffer_cb_info& info) {
   sent_ += info.n_deleted;
   queued_ += info.n_added - info.n_deleted;
+  largest_ = std::max(largest_, queued_);
   owner_.on_queued(*this, static_cast<std::ptrdiff_t>(info.n_added) -
                               static_cast<std::ptrdiff_t>(info.n_deleted));
   if (state_ == State::kSending) {

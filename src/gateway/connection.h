@@ -115,7 +115,7 @@ class Connection {
   /// called from within evhttp. The call might destroy the connection.
   void flush();
 
-  /// Returns the size in bytes of the largest request on the connection so far.
+  /// Returns the maximum number of bytes of a request or reply that were buffered so far.
   std::size_t largest() const { return largest_; }
   /// Returns the number of buffered bytes of an incomplete request.
   std::size_t buffered_body() const { return state_ == State::kBody ? held_ : 0; }

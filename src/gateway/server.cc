@@ -28,7 +28,11 @@ using base::LogLevel;
 constexpr std::size_t kMaxReplyHeader = std::size_t{64} << 10;
 constexpr std::chrono::milliseconds kAcceptPause{100};
 constexpr std::size_t kMaxTargetInLog = 200;
-constexpr std::size_t kLarge = std::size_t{16} << 20;
+// Number of buffered bytes of a connection after whose end memory is returned to the system: the
+// bytes consist of many small pieces, which the allocator would otherwise keep.
+constexpr std::size_t kLarge = std::size_t{32} << 10;
+// libevent frees some buffers only after the connection has been closed.
+constexpr std::chrono::milliseconds kTrimDelay{100};
 // If more than kMaxOfPage bytes of a page are buffered, reading from the page server pauses. If at
 // most kFewOfPage bytes are left, reading resumes.
 constexpr std::size_t kMaxOfPage = std::size_t{64} << 10;
@@ -64,6 +68,7 @@ Server::Server(event_base* base, const GatewayOptions& options)
                       is_paused_ = false;
                       update_listening();
                     }),
+      trim_(base, -1, 0, [] { ::malloc_trim(0); }),
       bounds_(base, options, exchanges_, [this] { update_listening(); }),
       turns_(options.max_handled_per_address) {}
 
@@ -77,7 +82,7 @@ Server::~Server() {
 
 Result<void> Server::start() {
   of_process_ = this;
-  if (!accept_pause_) return fail(ErrorCode::kIo, "cannot create the HTTP server");
+  if (!accept_pause_ || !trim_) return fail(ErrorCode::kIo, "cannot create the HTTP server");
   if (const auto loaded = tls_.load(options_.certificates); !loaded) {
     return fail(loaded.error().code, "cannot use a certificate: " + loaded.error().message);
   }
@@ -170,9 +175,7 @@ bufferevent* Server::make_connection(const FrontSocket& socket) {
 }
 
 void Server::on_gone(Connection& connection) {
-  // Return memory to the system, because a large body consists of many small pieces, which the
-  // allocator keeps.
-  if (connection.largest() >= kLarge) ::malloc_trim(0);
+  if (connection.largest() >= kLarge) trim_.wait(kTrimDelay);
   exchanges_.erase(connection.bev());
   update_listening();
   if (stopping_ && exchanges_.empty()) event_base_loopbreak(base_);

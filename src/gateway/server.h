@@ -89,6 +89,7 @@ class Server final : private Connection::Owner {
   bool listening_ = true;
   bool is_paused_ = false;
   base::Event accept_pause_;
+  base::Event trim_;
   std::vector<evconnlistener*> listeners_;
   ConnectionBounds bounds_;  // declared before exchanges_, whose registrations refer to it
   AddressTurns turns_;       // declared before exchanges_ too

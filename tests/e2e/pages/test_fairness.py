@@ -47,9 +47,9 @@ class Served:
 @pytest.fixture
 def serve(start, tmp_path):
     """Returns a function that starts a server whose pages are made by fake_fossil.SCRIPT."""
-    def begin(**pool) -> Served:
+    def begin(http: dict[str, object] | None = None, **pool) -> Served:
         return Served(start, tmp_path, {"pages.program": fake_fossil.scripted(tmp_path), "pages.confine": "no",
-                                         "pages.timeout": "10m", **pool})
+                                         "pages.timeout": "10m", **pool}, http=http or {})
     return begin
 
 
@@ -198,6 +198,26 @@ def test_memory_of_pages_that_were_not_read_is_given_back(serve, held):
     for reader in readers:
         reader.close()
     wait_until(lambda: served.memory() - before < 15 * MIB, "the memory to be given back")
+
+
+def test_memory_of_slow_readers_is_given_back_by_the_gateway(serve, held):
+    """The memory is given back even if the buffers of another reader are behind it on the heap."""
+    if is_sanitized():
+        pytest.skip("memory is different with sanitizers")
+    served = serve(http={"client_timeout": "10m"})
+
+    def memory() -> int:
+        return memory_kib(served.server.child("gateway"), "VmRSS") << 10
+
+    assert visitors.get(served.port, "/other")[0] == 200
+    before = memory()
+    readers = [held(visitors.ask(served.port, "/raw?name=r", f"127.0.0.{number % 8 + 1}", buffer=4096)) for number in range(400)]
+    for reader in readers:
+        assert reader.recv(1) == b"H"
+    wait_until(lambda: memory() - before > 30 * MIB, "the buffers of the readers")
+    for reader in readers[:-1]:
+        reader.close()
+    wait_until(lambda: memory() - before < 10 * MIB, "the memory to be given back")
 
 
 def test_the_size_of_unread_pages_is_limited(serve, held):
