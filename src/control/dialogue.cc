@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <utility>
 
 #include "quarry/base/escape.h"
 #include "quarry/base/fd.h"
@@ -53,8 +54,8 @@ void let_wait_until(const base::Fd& fd, steady_clock::time_point end) {
 }
 
 Result<std::string> ask_once(const Listening& server, const base::SocketAddress& address,
-                             std::string_view line, steady_clock::time_point end) {
-  const base::Fd fd(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
+                             std::string_view line, steady_clock::time_point end, base::Fd* kept) {
+  base::Fd fd(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
   if (!fd) return fail_errno("cannot create a socket");
   let_wait_until(fd, end);
   if (::connect(fd.get(), address.get(), address.size()) != 0) {
@@ -75,6 +76,10 @@ Result<std::string> ask_once(const Listening& server, const base::SocketAddress&
     if (size < 0 && errno != ECONNRESET) return failed(server, address.path());
     if (size <= 0) return answer;
     answer.append(bytes.data(), static_cast<std::size_t>(size));
+    if (kept != nullptr && answer.ends_with('\n')) {
+      *kept = std::move(fd);
+      return answer;
+    }
     if (answer.size() > kMaxAnswer) {
       return fail(ErrorCode::kLimit, "the reply from {} is too long",
                   base::printable(address.path()));
@@ -85,9 +90,9 @@ Result<std::string> ask_once(const Listening& server, const base::SocketAddress&
 }  // namespace
 
 Result<std::string> converse(const Listening& server, const base::SocketAddress& address,
-                             std::string_view line, steady_clock::time_point end) {
+                             std::string_view line, steady_clock::time_point end, base::Fd* kept) {
   for (int tries_left = 2; tries_left > 0; --tries_left) {
-    QUARRY_TRY_ASSIGN(std::string answer, ask_once(server, address, line, end));
+    QUARRY_TRY_ASSIGN(std::string answer, ask_once(server, address, line, end, kept));
     if (answer.ends_with('\n')) return answer;
   }
   return fail(ErrorCode::kIo, "the {} that listens on {} closed the connection before it answered",

@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <fmt/core.h>
+#include <poll.h>
 
 #include "dialogue.h"
 #include "quarry/base/escape.h"
@@ -13,14 +14,16 @@ namespace {
 
 constexpr std::string_view kOk = "ok ";
 constexpr std::string_view kError = "error ";
+constexpr std::string_view kHeld = "held";
 
+/// If KEPT is not null, it becomes the connection.
 Result<std::string> ask(const std::string& socket, std::chrono::milliseconds time_out,
-                        std::string_view line) {
+                        std::string_view line, base::Fd* kept = nullptr) {
   const auto end = std::chrono::steady_clock::now() + time_out;
   QUARRY_TRY_ASSIGN(const auto address, base::SocketAddress::parse(socket));
   QUARRY_TRY_ASSIGN(std::string answer,
                     converse({.program = "quarry-replica", .directive = "replication.socket"},
-                             address, line, end));
+                             address, line, end, kept));
   answer.pop_back();
   if (answer.starts_with(kOk)) return answer.substr(kOk.size());
   if (answer.starts_with(kError)) return fail(ErrorCode::kIo, answer.substr(kError.size()));
@@ -54,6 +57,35 @@ Result<std::string> Publication::status() const {
 
 Result<std::string> Publication::status(std::string_view pool, std::string_view name) const {
   return ask(socket_, time_out_, fmt::format("status {} {}", pool, name));
+}
+
+Result<std::string> Publication::claim(std::string_view pool, std::string_view name,
+                                       std::string_view key, std::string_view value,
+                                       ClaimWhen when) const {
+  return ask(socket_, time_out_,
+             fmt::format("{} {} {} {} {}", when == ClaimWhen::kCurrent ? "claim-current" : "claim",
+                         key, value, pool, name));
+}
+
+void Publication::release(std::string_view pool, std::string_view name, std::string_view key,
+                          std::string_view start) const {
+  send(socket_, fmt::format("release {} {} {} {}", key, start, pool, name));
+}
+
+Result<std::optional<Lease>> Publication::lease(std::string_view pool, std::string_view name,
+                                                std::string_view key) const {
+  base::Fd connection;
+  QUARRY_TRY_ASSIGN(
+      const std::string answer,
+      ask(socket_, time_out_, fmt::format("lease {} {} {}", key, pool, name), &connection));
+  if (answer != kHeld) return std::nullopt;
+  return Lease(std::move(connection));
+}
+
+bool Lease::is_held() const {
+  // quarry-replica sends nothing before it loses the lease.
+  pollfd polled{.fd = connection_.get(), .events = POLLIN, .revents = 0};
+  return ::poll(&polled, 1, 0) == 0;
 }
 
 }  // namespace quarry::control

@@ -22,6 +22,7 @@ constexpr milliseconds kConnectInterval{250};
 constexpr seconds kListInterval{10};
 constexpr seconds kSaveInterval{60};     // of the files' states
 constexpr seconds kPositionInterval{5};  // of the position
+constexpr std::size_t kMaxKey = 200;
 // Maximum number of repositories in the status.
 constexpr std::size_t kMaxDescribed = 1000;
 
@@ -66,6 +67,7 @@ Node::Node(const ReplicaOptions& options, Stream& stream)
                [this] { publisher_.release(); }),
       repositories_(options.pools, options.open, options.stream.host, stream.max_content() - 1024,
                     applier_),
+      leases_(stream, {.host = options.stream.host}),
       publisher_(repositories_, stream, health_,
                  {.host = options.stream.host, .acknowledge_timeout = options.acknowledge_timeout}),
       peers_(repositories_, applier_, stream, health_, options.stream.host,
@@ -82,6 +84,7 @@ void Node::stop() {
   }
   changed_.notify_all();
   watch_.join();
+  leases_.stop();
   repositories_.stop();
   peers_.stop();
   applier_.stop();
@@ -178,6 +181,8 @@ void Node::handle(std::string_view request, SocketServer::Answer answer) {
     return answer(status());
   } else if (verb == "status") {
     done = describe(words, answer);
+  } else if (verb == "claim" || verb == "claim-current" || verb == "release" || verb == "lease") {
+    done = claim(verb, words, answer);
   } else {
     done = fail(ErrorCode::kInvalid, "unknown request");
   }
@@ -209,6 +214,36 @@ Result<void> Node::describe(std::string_view words, const SocketServer::Answer& 
   QUARRY_TRY_ASSIGN(const ReplicatedPtr one, named(repositories_, words));
   publisher_.run([this, one, answer] { answer(describe(one)); });
   return {};
+}
+
+Result<void> Node::claim(std::string_view verb, std::string_view words,
+                         const SocketServer::Answer& answer) {
+  const std::string_view name = base::take_until(words, ' ');
+  const std::string_view value = verb == "lease" ? "" : base::take_until(words, ' ');
+  if (name.size() > kMaxKey) {
+    return fail(ErrorCode::kLimit, "the key is longer than {} characters", kMaxKey);
+  }
+  QUARRY_TRY_ASSIGN(const ReplicatedPtr one, named(repositories_, words));
+  QUARRY_TRY(health_.check());
+  const std::string project = repositories_.facts(*one).project;
+  if (project.empty()) return fail(ErrorCode::kBusy, "the repository has not been opened yet");
+  if (verb == "claim-current") QUARRY_TRY(check_is_current(*one));
+  const std::string key = project + "." + std::string(name);
+  if (verb == "lease") {
+    leases_.hold(key, answer);
+  } else if (verb == "release") {
+    leases_.release(key, std::string(value), answer);
+  } else {
+    leases_.claim(key, std::string(value), answer);
+  }
+  return {};
+}
+
+/// Fails if ONE lacks changes that other hosts have published.
+Result<void> Node::check_is_current(const Replicated& one) const {
+  const bool is_behind = applier_.figures().sequence < health_.state().range.last;
+  if (!is_behind && repositories_.facts(one).waiting == 0) return {};
+  return fail(ErrorCode::kBusy, "the changes of other hosts are not applied yet");
 }
 
 Result<std::string> Node::describe(const ReplicatedPtr& one) {

@@ -3,6 +3,7 @@
 //
 //   SocketServer ──> Publisher ──> Stream ──> Applier
 //   watch thread ──>  └── Repositories ──────────┘
+//   SocketServer ──> Leases ──> Stream
 #pragma once
 
 #include <chrono>
@@ -15,6 +16,7 @@
 #include <thread>
 
 #include "applier.h"
+#include "leases.h"
 #include "peers.h"
 #include "publisher.h"
 #include "quarry/base/fd.h"
@@ -48,6 +50,9 @@ class Node {
   void handle(std::string_view request, SocketServer::Answer answer);
   Result<void> publish(std::string_view words, const SocketServer::Answer& answer, bool waits);
   Result<void> describe(std::string_view words, const SocketServer::Answer& answer);
+  Result<void> claim(std::string_view verb, std::string_view words,
+                     const SocketServer::Answer& answer);
+  Result<void> check_is_current(const Replicated& one) const;
   Result<std::string> describe(const ReplicatedPtr& one);
   std::string status() const;
 
@@ -55,6 +60,7 @@ class Node {
   StreamHealth health_;
   Applier applier_;
   Repositories repositories_;
+  Leases leases_;
   Publisher publisher_;
   Peers peers_;
   std::mutex mutex_;  // guards the fields below

@@ -29,6 +29,7 @@ struct SocketServer::Client {
   std::string request;
   bool is_whole = false;  // whether the request was received
   std::string answer;     // the part that is not written yet
+  std::shared_ptr<const void> kept;
   bool is_gone = false;
 
   bool waits() const { return is_whole && answer.empty(); }
@@ -41,13 +42,17 @@ struct SocketServer::Client {
 /// Answers from other threads.
 class SocketServer::Mailbox {
  public:
-  using Letter = std::pair<std::uint64_t, Result<std::string>>;  // to the client with this id
+  struct Letter {
+    std::uint64_t client;
+    Result<std::string> result;
+    std::shared_ptr<const void> kept;
+  };
 
   explicit Mailbox(Fd wake) : wake_(std::move(wake)) {}
 
-  void put(std::uint64_t client, const Result<std::string>& result) {
+  void put(Letter letter) {
     const std::lock_guard lock(mutex_);
-    letters_.emplace_back(client, result);
+    letters_.push_back(std::move(letter));
     const std::uint64_t one = 1;
     (void)!::write(wake_.get(), &one, sizeof one);
   }
@@ -64,6 +69,11 @@ class SocketServer::Mailbox {
   std::mutex mutex_;  // guards letters_
   std::vector<Letter> letters_;
 };
+
+void SocketServer::Answer::operator()(const Result<std::string>& result,
+                                      std::shared_ptr<const void> kept) const {
+  mailbox_->put({client_, result, std::move(kept)});
+}
 
 Result<std::unique_ptr<SocketServer>> SocketServer::create(Fd listener, Handle handle,
                                                            const SocketServerOptions& options) {
@@ -146,7 +156,8 @@ void SocketServer::accept_some() {
                           .fd = std::move(fd),
                           .deadline = std::chrono::steady_clock::now() + options_.time_out,
                           .request = {},
-                          .answer = {}});
+                          .answer = {},
+                          .kept = nullptr});
       // The request has usually arrived with the connection.
       receive(clients_.back());
       continue;
@@ -191,14 +202,15 @@ void SocketServer::receive(Client& client) {
   if (end == std::string::npos) return;
   client.is_whole = true;
   client.request.resize(end);
-  handle_(client.request,
-          [mailbox = mailbox_, id = client.id](const auto& result) { mailbox->put(id, result); });
+  handle_(client.request, Answer(mailbox_, client.id));
 }
 
 void SocketServer::deliver() {
-  for (const auto& [id, result] : mailbox_->take()) {
+  for (auto& [id, result, kept] : mailbox_->take()) {
     const auto client = std::ranges::find(clients_, id, &Client::id);
-    if (client != clients_.end() && client->waits()) answer(*client, result);
+    if (client == clients_.end() || !client->waits()) continue;
+    client->kept = std::move(kept);
+    answer(*client, result);
   }
 }
 
@@ -217,7 +229,7 @@ void SocketServer::write(Client& client) {
     return;
   }
   client.answer.erase(0, static_cast<std::size_t>(count));
-  client.is_gone = client.answer.empty();
+  client.is_gone = client.answer.empty() && client.kept == nullptr;
 }
 
 }  // namespace quarry::replica

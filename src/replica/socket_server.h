@@ -1,5 +1,5 @@
 // The server of control/publication.h: one thread with poll(2). A client sends one request and gets
-// one answer. A client that sends too much, or not a whole line in time, is disconnected. If there
+// one answer, or two if the first one keeps the connection open. A client that sends too much, or not a whole line in time, is disconnected. If there
 // are too many clients, those that have not sent their requests are disconnected first.
 #pragma once
 
@@ -11,6 +11,7 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "quarry/base/fd.h"
 #include "quarry/base/result.h"
@@ -25,9 +26,23 @@ struct SocketServerOptions {
 };
 
 class SocketServer {
+  class Mailbox;
+
  public:
-  /// Can be called in any thread, also after the server has ended. The text is JSON.
-  using Answer = std::function<void(const Result<std::string>&)>;
+  /// Can be called in any thread, also after the server has ended.
+  class Answer {
+   public:
+    Answer(std::shared_ptr<Mailbox> mailbox, std::uint64_t client)
+        : mailbox_(std::move(mailbox)), client_(client) {}
+    /// Sends RESULT and closes the connection, unless KEPT is not null: the connection is then kept
+    /// until the client closes it or the next call. KEPT is released at that time.
+    void operator()(const Result<std::string>& result,
+                    std::shared_ptr<const void> kept = nullptr) const;
+
+   private:
+    std::shared_ptr<Mailbox> mailbox_;
+    std::uint64_t client_;
+  };
   /// Called with the request in the thread of run(). Must not wait.
   using Handle = std::function<void(std::string_view request, Answer answer)>;
 
@@ -41,7 +56,6 @@ class SocketServer {
   void run(int fd, const std::function<bool()>& goes_on);
 
  private:
-  class Mailbox;
   struct Client;
   using TimePoint = std::chrono::steady_clock::time_point;
 

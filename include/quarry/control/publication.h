@@ -1,4 +1,5 @@
-// The Unix socket of quarry-replica. A worker asks it to publish what it has committed.
+// The Unix socket of quarry-replica. A worker asks it to publish what it has committed, and programs
+// ask it what only one host of the group may do.
 //
 //   publish POOL NAME\n   publishes all unpublished changes of the repository NAME of POOL ("" if
 //                         the pool has a single repository), and answers when a quorum of servers
@@ -7,16 +8,45 @@
 //   status\n              answers with one line of JSON
 //   status POOL NAME\n    the state of one repository, with its number of artifacts and their digest
 //
-// Answers: `ok JSON\n` or `error TEXT\n`. The socket's owner and mode restrict access.
+//   claim KEY VALUE POOL NAME\n     stores VALUE for three days if the group does not have KEY for
+//                                   this repository yet, and answers with the stored value
+//   claim-current …\n               the same, but fails if other hosts' changes are not yet applied
+//   release KEY START POOL NAME\n   removes KEY if its value begins with START; without an answer
+//   lease KEY POOL NAME\n           answers `ok held` and holds the lease KEY of the repository until
+//                                   the client disconnects; or `ok taken by HOST`. When the lease is
+//                                   lost, a second answer says why, and the connection is closed
+//
+// Answers: `ok JSON\n` (claim: `ok VALUE\n`) or `error TEXT\n`. A KEY consists of letters, digits and any
+// of "-_=/."; a VALUE does not contain spaces. The socket's owner and mode restrict access.
 #pragma once
 
 #include <chrono>
+#include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 
+#include "quarry/base/fd.h"
 #include "quarry/base/result.h"
 
 namespace quarry::control {
+
+/// The right of one process of the group to do something. Its destruction gives the lease back.
+class Lease {
+ public:
+  explicit Lease(base::Fd connection) : connection_(std::move(connection)) {}
+  /// Returns false after quarry-replica has lost the lease or has ended. Another host can then get
+  /// the lease. A process that was suspended can learn this too late, so what it does under the lease
+  /// must be harmless in that case.
+  bool is_held() const;
+
+ private:
+  base::Fd connection_;
+};
+
+/// Whether claim() fails while the changes of other hosts are not applied.
+enum class ClaimWhen : std::uint8_t { kAlways, kCurrent };
 
 /// The client. Each call opens a connection.
 class Publication {
@@ -35,6 +65,20 @@ class Publication {
   Result<std::string> status() const;
   /// Returns the state of one repository as JSON.
   Result<std::string> status(std::string_view pool, std::string_view name) const;
+
+  /// The following functions use keys of the group. See above for KEY and VALUE.
+  /// Errors: the same as for publish(). The outcome is then not known; the call can be repeated.
+
+  /// Returns the value of KEY: VALUE, or that of an earlier claim of any host.
+  Result<std::string> claim(std::string_view pool, std::string_view name, std::string_view key,
+                            std::string_view value, ClaimWhen when = ClaimWhen::kAlways) const;
+  /// Removes KEY if its value begins with START. Does not wait, and errors are ignored.
+  void release(std::string_view pool, std::string_view name, std::string_view key,
+               std::string_view start) const;
+  /// Returns nullopt if another process or host has the lease. The lease of a host that has failed
+  /// expires after half a minute, but only for hosts that ask more often.
+  Result<std::optional<Lease>> lease(std::string_view pool, std::string_view name,
+                                     std::string_view key) const;
 
  private:
   std::string socket_;

@@ -117,8 +117,9 @@ class Host {
     REQUIRE(receipt->store({.name = hash, .payload = content}));
     REQUIRE(receipt->commit());
   }
+  control::Publication publication() const { return {socket(), kPatienceTime}; }
   Result<void> publish(std::string_view name = "a") const {
-    return control::Publication(socket(), kPatienceTime).publish("www", name);
+    return publication().publish("www", name);
   }
   void put_and_publish(std::string_view content, std::string_view name = "a") const {
     put(content, name);
@@ -126,12 +127,12 @@ class Host {
     REQUIRE_MESSAGE(published.has_value(), (published ? "" : published.error().message));
   }
   json status() const {
-    const auto answer = control::Publication(socket(), kPatienceTime).status();
+    const auto answer = publication().status();
     REQUIRE_MESSAGE(answer.has_value(), (answer ? "" : answer.error().message));
     return json::parse(*answer);
   }
   json status(std::string_view name) const {
-    const auto answer = control::Publication(socket(), kPatienceTime).status("www", name);
+    const auto answer = publication().status("www", name);
     return answer ? json::parse(*answer) : json{{"error", answer.error().message}};
   }
   std::string digest(std::string_view name = "a") const { return status(name).value("digest", ""); }
@@ -315,6 +316,44 @@ TEST_CASE_FIXTURE(Group, "a caller does not wait for a process that holds the wr
   other.run("COMMIT");
   CHECK(eventually([&] { return one.status("a")["is_published"] == true; }));
   CHECK(engine.last() == 1);
+}
+
+TEST_CASE_FIXTURE(Group, "the first host that claims a key wins until the claim is released") {
+  add("b");
+  start();
+  const auto claim = [](const Host& host, std::string_view value, std::string_view name = "a") {
+    return host.publication().claim("www", name, "day", value).value_or("");
+  };
+  CHECK(claim(one, "1") == "1");
+  CHECK(claim(two, "2") == "1");
+  CHECK(claim(one, "1") == "1");
+  CHECK(claim(two, "2", "b") == "2");  // keys belong to a project
+  two.publication().release("www", "a", "day", "2");
+  CHECK(claim(two, "2") == "1");
+  one.publication().release("www", "a", "day", "1");
+  CHECK(eventually([&] { return claim(two, "2") == "2"; }));
+  const auto lease = one.publication().lease("www", "a", "day");
+  REQUIRE(lease);
+  CHECK(lease->has_value());
+  CHECK_FALSE(two.publication().lease("www", "a", "day")->has_value());
+  CHECK(one.publication().claim("www", "a", std::string(201, 'k'), "1").error().message ==
+        "the key is longer than 200 characters");
+  engine.set_up(false);
+  CHECK_FALSE(two.publication().claim("www", "a", "other", "2"));
+}
+
+TEST_CASE_FIXTURE(Group, "a host that lacks changes of other hosts does not win a current claim") {
+  start();
+  const auto claim = [](const Host& host) {
+    return host.publication().claim("www", "a", "day", "1", control::ClaimWhen::kCurrent);
+  };
+  OtherProgram other(two.file());
+  other.run("BEGIN IMMEDIATE");
+  one.put_and_publish("first");
+  CHECK(eventually([&] { return two.status("a").value("lag_messages", 0) > 0; }));
+  CHECK(claim(two).error().message == "the changes of other hosts are not applied yet");
+  other.run("COMMIT");
+  CHECK(eventually([&] { return claim(two).has_value(); }));
 }
 
 TEST_CASE_FIXTURE(Group,
