@@ -109,12 +109,12 @@ class Receipt {
   Result<void> remove_config(std::string_view table, std::string_view key);
 
   /// Locks CHECK_IN for CLIENT, which is about to commit a child of it. If another client holds the
-  /// lock, returns that lock instead.
-  Result<std::optional<CheckInLock>> lock_check_in(const artifact::HashName& check_in,
-                                                   const std::optional<std::string>& login,
-                                                   std::string_view client);
-  /// Removes all locks of CLIENT.
-  Result<void> unlock_check_ins(std::string_view client);
+  /// lock, returns that lock instead. ELSEWHERE is the lock of a client of another host.
+  Result<std::optional<CheckInLock>> lock_check_in(
+      const artifact::HashName& check_in, const std::optional<std::string>& login,
+      std::string_view client, const std::optional<CheckInLock>& elsewhere = std::nullopt);
+  /// Removes all locks of CLIENT. Returns the names of their check-ins.
+  Result<std::vector<std::string>> unlock_check_ins(std::string_view client);
 
   /// Stores an unversioned file if it is newer than the stored file. The file with the later mtime
   /// is newer. If the mtimes are equal, the file with the greater hash is newer (a deletion has the

@@ -5,8 +5,11 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <string>
 #include <string_view>
+
+#include "quarry/repository/receipt.h"
 
 namespace quarry::sync {
 
@@ -54,6 +57,20 @@ class LoginGuard {
   virtual void record(bool succeeded) = 0;
 };
 
+/// Check-in locks that the hosts of a group share.
+class SharedLocks {
+ public:
+  virtual ~SharedLocks() = default;
+  /// Locks CHECK_IN for CLIENT. Returns the lock of another client instead if it is younger than
+  /// TIMEOUT. Might be called several times for a request. Logins must not contain spaces.
+  virtual std::optional<repository::CheckInLock> lock(std::string_view check_in,
+                                                      std::string_view login,
+                                                      std::string_view client,
+                                                      std::chrono::seconds timeout) = 0;
+  /// Removes the lock of CHECK_IN if CLIENT holds it. Does not wait.
+  virtual void unlock(std::string_view check_in, std::string_view client) = 0;
+};
+
 struct Request {
   /// The value of the Content-Type header: "application/x-fossil" or "application/x-fossil-debug".
   /// Parameters after ';' are ignored.
@@ -67,6 +84,8 @@ struct Request {
   std::string_view cookie = {};
   /// Not owned. If null, logins are not limited.
   LoginGuard* logins = nullptr;
+  /// Not owned. Null if the repository is not replicated.
+  SharedLocks* locks = nullptr;
   /// The URL under which the client reaches the repository, without a trailing slash. May be empty.
   std::string_view own_url = {};
   /// Called regularly with the progress, for the scoreboard. Optional.

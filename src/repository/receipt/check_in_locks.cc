@@ -42,11 +42,20 @@ std::vector<LockRow> read_locks(Database& database) {
   return rows;
 }
 
+/// Returns whether CHECK_IN is a leaf, or has not arrived yet.
+bool may_lock(Database& database, const HashName& check_in) {
+  return database.has_row(
+      "SELECT 1 FROM (SELECT (SELECT rid FROM blob WHERE uuid=?1) AS rid) AS b"
+      " WHERE EXISTS(SELECT 1 FROM leaf WHERE rid=b.rid)"
+      " OR NOT EXISTS(SELECT 1 FROM plink WHERE pid=b.rid)",
+      check_in.str());
+}
+
 }  // namespace
 
-Result<std::optional<CheckInLock>> Receipt::lock_check_in(const HashName& check_in,
-                                                          const std::optional<std::string>& login,
-                                                          std::string_view client) {
+Result<std::optional<CheckInLock>> Receipt::lock_check_in(
+    const HashName& check_in, const std::optional<std::string>& login, std::string_view client,
+    const std::optional<CheckInLock>& elsewhere) {
   using Answer = std::optional<CheckInLock>;
   return guarded(state_->r, [&](RepositoryState& r) {
     if (r.derivation.has_pending()) r.derivation.run();
@@ -68,6 +77,7 @@ Result<std::optional<CheckInLock>> Receipt::lock_check_in(const HashName& check_
         if (row.client != client) held = {.login = row.login, .since = row.since};
       }
     }
+    if (!is_taken && elsewhere && may_lock(r.database, check_in)) return Answer(elsewhere);
     if (!is_taken) {
       r.database.execute(
           "REPLACE INTO config(name,value,mtime)"
@@ -78,12 +88,16 @@ Result<std::optional<CheckInLock>> Receipt::lock_check_in(const HashName& check_
   });
 }
 
-Result<void> Receipt::unlock_check_ins(std::string_view client) {
+Result<std::vector<std::string>> Receipt::unlock_check_ins(std::string_view client) {
   return guarded(state_->r, [&](RepositoryState& r) {
-    r.database.execute(
+    std::vector<std::string> check_ins;
+    Query query = r.database.query(
         "DELETE FROM config INDEXED BY sqlite_autoindex_config_1 WHERE name GLOB 'ci-lock-*'"
-        " AND (NOT json_valid(value) OR json_extract(value,'$.clientid')=?1)",
+        " AND (NOT json_valid(value) OR json_extract(value,'$.clientid')=?1)"
+        " RETURNING substr(name,9)",
         client);
+    while (query.step()) check_ins.emplace_back(query.text(0));
+    return check_ins;
   });
 }
 

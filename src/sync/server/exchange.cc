@@ -35,7 +35,7 @@ Exchange::Exchange(repository::Repository& repository, const SessionOptions& opt
       supply_(repository, bound, writer_),
       unversioned_(repository, sync_user_, intake_, supply_, writer_),
       configuration_(repository, sync_user_, intake_, writer_),
-      pragmas_(repository, sync_user_, intake_, writer_, request.own_url) {}
+      pragmas_(repository, sync_user_, intake_, writer_, request.locks, request.own_url) {}
 
 Result<void> Exchange::announce() {
   // Do not send the catalogue after a legacy clone, whose reply already contains the names of all

@@ -1,7 +1,9 @@
 #include "pragmas.h"
 
 #include <algorithm>
+#include <chrono>
 #include <map>
+#include <optional>
 #include <string>
 #include <utility>
 
@@ -31,10 +33,19 @@ Result<void> Pragmas::read(const CardReader& card) {
 Result<void> Pragmas::lock(const CardReader& card) {
   const auto check_in = HashName::parse(card[2]);
   if (!check_in || card[3].size() > kMaxClientId || !sync_user_.may(Right::kWrite)) return {};
+  // Ask other hosts in the first pass, too, because it does not hold the write lock.
+  std::optional<repository::CheckInLock> elsewhere;
+  if (locks_ != nullptr) {
+    const std::chrono::seconds timeout(
+        repository_.settings().get_int("lock-timeout", repository::kCheckInLockSeconds));
+    elsewhere = locks_->lock(check_in->str(), fossilize(sync_user_.login_name().value_or("")),
+                             card[3], timeout);
+    if (elsewhere) elsewhere->login = artifact::defossilize(elsewhere->login);
+  }
   repository::Receipt* const receipt = intake_.receipt();
   if (receipt == nullptr) return {};
   QUARRY_TRY_ASSIGN(const auto held,
-                    receipt->lock_check_in(*check_in, sync_user_.login_name(), card[3]));
+                    receipt->lock_check_in(*check_in, sync_user_.login_name(), card[3], elsewhere));
   if (held) {
     // Write `nobody` for a lock without a login, because the client does not recognize the answer
     // if the login is missing.
@@ -49,8 +60,12 @@ Result<void> Pragmas::lock(const CardReader& card) {
 
 Result<void> Pragmas::unlock(std::string_view client) {
   if (!sync_user_.may(Right::kWrite)) return {};
-  return intake_.record(
-      [&](repository::Receipt& receipt) { return receipt.unlock_check_ins(client); });
+  return intake_.record([&](repository::Receipt& receipt) -> Result<void> {
+    QUARRY_TRY_ASSIGN(const auto check_ins, receipt.unlock_check_ins(client));
+    if (locks_ == nullptr) return {};
+    for (const std::string& check_in : check_ins) locks_->unlock(check_in, client);
+    return {};
+  });
 }
 
 Result<void> Pragmas::client_url(std::string_view url) {

@@ -3,7 +3,8 @@
 //   ci-lock CHECK-IN CLIENT   the client is about to commit a child of CHECK-IN. If another
 //                             client holds the lock, the reply has `pragma ci-lock-fail LOGIN
 //                             MTIME`. If the `forbid-delta-manifests` setting is on, the reply
-//                             also has `pragma avoid-delta-manifests`
+//                             also has `pragma avoid-delta-manifests`. SharedLocks extends the lock
+//                             to the clients of other hosts
 //   ci-unlock CLIENT          the client has finished or abandoned the commit
 //   client-url URL            URL of the client's own repository
 //   req-links                 requests URLs of other clones: `pragma link URL JSON MTIME`
@@ -19,6 +20,7 @@
 #include "intake.h"
 #include "quarry/base/result.h"
 #include "quarry/repository/repository.h"
+#include "quarry/sync/request.h"
 #include "sync_user.h"
 
 namespace quarry::sync {
@@ -26,13 +28,14 @@ namespace quarry::sync {
 class Pragmas {
  public:
   /// The arguments are not owned, and must outlive this object. OWN_URL is the URL of this
-  /// repository, or empty.
+  /// repository, or empty. LOCKS can be null.
   Pragmas(repository::Repository& repository, const SyncUser& sync_user, Intake& intake,
-          CardWriter& writer, std::string_view own_url)
+          CardWriter& writer, SharedLocks* locks, std::string_view own_url)
       : repository_(repository),
         sync_user_(sync_user),
         intake_(intake),
         writer_(writer),
+        locks_(locks),
         own_url_(own_url) {}
 
   /// Processes a pragma card. Ignores unknown pragmas. Passes on errors from storing.
@@ -49,6 +52,7 @@ class Pragmas {
   const SyncUser& sync_user_;
   Intake& intake_;
   CardWriter& writer_;
+  SharedLocks* locks_;
   std::string_view own_url_;
   bool wants_links_ = false;
 };

@@ -2,9 +2,12 @@
 
 #include <fmt/core.h>
 
+#include <algorithm>
+#include <chrono>
 #include <utility>
 
 #include "admission.h"
+#include "group_locks.h"
 #include "quarry/base/escape.h"
 #include "quarry/base/file_system.h"
 #include "quarry/base/log.h"
@@ -18,6 +21,9 @@
 
 namespace quarry::worker {
 namespace {
+
+// Maximum time to wait for other hosts when a client asks for a check-in lock.
+constexpr std::chrono::milliseconds kMaxLockTime{2000};
 
 Reply refuse(const http::Refusal& refusal) {
   Reply reply = text_reply(refusal.status, refusal.text);
@@ -95,7 +101,9 @@ Site::Site(const WorkerOptions& options, const scoreboard::Board& board,
       cache_(options.cache, open_options()),
       index_(options.repositories, open_options()),
       background_(options, master),
-      publication_(options.replication.socket, options.replication.time_out) {}
+      publication_(options.replication.socket, options.replication.time_out),
+      locks_publication_(options.replication.socket,
+                         std::min(options.replication.time_out, kMaxLockTime)) {}
 
 repository::OpenOptions Site::open_options() {
   repository::OpenOptions options = options_.open;
@@ -190,6 +198,7 @@ Reply Site::answer_sync(const Request& request, const Target& target, BodyReader
     return reply_of(sync::refusal_reply(**repository, request.content_type, *refused), **repository,
                     body->size());
   }
+  GroupLocks locks(locks_publication_, options_.pool, asked_name_, options_.open.clock->now());
   sync::Reply answer = sync::answer(
       **repository, options_.session,
       {
@@ -199,6 +208,7 @@ Reply Site::answer_sync(const Request& request, const Target& target, BodyReader
           .remote_user = options_.trust_remote_user ? request.remote_user : std::string_view(),
           .cookie = request.cookie,
           .logins = &admission,
+          .locks = options_.replication.socket.empty() ? nullptr : &locks,
           .own_url = own_url,
           .on_progress =
               [&slot](const sync::SessionProgress& now) {

@@ -68,6 +68,7 @@ class Site : public Handler {
   pages::RepositoryIndex index_;
   Background background_;
   control::Publication publication_;
+  control::Publication locks_publication_;  // with a shorter timeout
   /// The repository of the last request, owned by the cache. Null after work_after_reply().
   repository::Repository* asked_ = nullptr;
   std::string asked_name_;

@@ -17,7 +17,7 @@ import proof
 from support import cluster, documents, mail, places, process, repofile
 from support.cluster import Cluster, Host
 from support.courier import running
-from support.fossil import Checkout, Fossil, beside_others, clone_and_open
+from support.fossil import Checkout, Fossil, beside_others, clone_and_open, commit_in_progress
 from support.process import wait_until
 from support.program import quarry_as_user
 
@@ -152,6 +152,27 @@ def test_only_the_host_that_received_a_push_sends_its_events_and_mail(start_host
     # The client sends the push in several requests.
     assert sorted(each for each in events[1] if each != "push") == ["artifact.check-in", "artifact.forum"]
     assert len(mail.read(tmp_path / "mail")) == 2
+
+
+def test_two_clients_commit_on_two_hosts(start_hosts, fossil, tmp_path):
+    hosts = start_hosts()
+    one, two = hosts.hosts[:2]
+    anna, bert = (opened(fossil, host, tmp_path / f"client{host.number}") for host in (one, two))
+    for checkout, name in ((anna, "a"), (bert, "b")):
+        checkout("settings", "autosync", "on")
+        checkout.write(name, name)
+        checkout("add", name)
+    # The client that commits second is refused, because it has asked for a lock.
+    with commit_in_progress(anna):
+        commit = ("commit", "--no-warnings", "--no-prompt", "-m", "mine")
+        status, output = fossil.attempt(*commit, cwd=bert.folder)
+        assert status != 0 and 'Might fork due to a check-in race with user "writer"' in output
+        # Without a lock, it makes a fork.
+        bert(*commit, "--allow-fork")
+    hosts.wait_until_equal()
+    for host in hosts.hosts:
+        assert repofile.value(host.repository, "SELECT count(*) FROM leaf") == 2
+        assert has(host, anna.head()) and has(host, bert.head())
 
 
 def test_a_push_fails_without_a_quorum_and_is_replicated_later(start_hosts, fossil, tmp_path):

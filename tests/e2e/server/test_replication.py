@@ -4,6 +4,7 @@ use a fake quarry-replica; tests/cluster runs the real one."""
 import json
 import os
 import signal
+import time
 
 import pytest
 
@@ -77,6 +78,29 @@ def test_with_acknowledge_local_a_push_does_not_wait(start, replica, tmp_path, f
     checkout.commit_file("a.txt", "a\n", "one")
     assert UNCONFIRMED not in push(checkout)
     wait_until(lambda: replica.questions() == ["notify www "], "the notification")
+
+
+def test_a_check_in_lock_is_also_one_of_other_hosts(server, replica, checkout, fresh, fossil):
+    def commit(name: str, answer: str) -> str:
+        checkout.write(name, "text")
+        checkout("add", name)
+        replica.answer(answer)
+        return fossil.attempt("commit", "--no-warnings", "--no-prompt", "-m", name, cwd=checkout.folder)[1]
+
+    checkout("settings", "autosync", "pullonly")
+    parent = checkout.head()
+    held = commit("a.txt", f"ok other/{int(time.time())}/anna")
+    assert 'Might fork due to a check-in race with user "anna"' in held
+    assert replica.questions()[0].startswith(f"claim ci-lock.{parent} ")
+    assert repofile.query(fresh, "SELECT 1 FROM config WHERE name GLOB 'ci-lock-*'") == []
+    # A lock that has expired is removed.
+    old = f"other/{int(time.time()) - 61}/anna"
+    assert "New_Version" in commit("b.txt", f"ok {old}")
+    assert f"release ci-lock.{parent} {old} www " in replica.questions()
+    # Without other hosts, a lock is local.
+    assert "New_Version" in commit("c.txt", "error no leader")
+    assert repofile.query(fresh, "SELECT json_extract(value,'$.login') FROM config WHERE name GLOB 'ci-lock-*'")[-1] == ("writer",)
+    server.wait_for_log("cannot ask other hosts for a check-in lock: no leader")
 
 
 @pytest.mark.usefixtures("checkout")

@@ -5,9 +5,11 @@ import os
 import re
 import sqlite3
 import subprocess
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
+from . import places
+from .process import wait_until
 
 #: The user name in fossil's environment, and therefore the first user of a new repository.
 ADMIN = "admin"
@@ -118,6 +120,30 @@ class Checkout:
         """Returns the full hash of the current check-in. fossil does not have a command that prints this hash."""
         with contextlib.closing(sqlite3.connect(self.folder / ".fslckout")) as connection:
             return connection.execute("SELECT value FROM vvar WHERE name='checkout-hash'").fetchone()[0]
+
+
+#: An editor that creates `started`, waits for `go`, and writes a comment.
+EDITOR = """#!/bin/sh
+touch started
+while ! test -e go; do sleep 0.05; done
+echo "a comment" > "$1"
+"""
+
+
+@contextlib.contextmanager
+def commit_in_progress(checkout: Checkout) -> Iterator[subprocess.Popen]:
+    """Starts a commit whose editor stays open until the end of the block. The commit must then succeed."""
+    editor = places.executable(checkout.folder.with_suffix(".editor"), EDITOR)
+    commit = subprocess.Popen(["fossil", "commit", "--no-warnings"], cwd=checkout.folder, stdin=subprocess.DEVNULL,
+                              env={**checkout.fossil.environment, "VISUAL": str(editor)}, stdout=subprocess.PIPE,
+                              stderr=subprocess.STDOUT)
+    try:
+        wait_until(lambda: (checkout.folder / "started").exists() or commit.poll() is not None, "the editor")
+        yield commit
+    finally:
+        (checkout.folder / "go").touch()
+        output = commit.communicate(timeout=60)[0].decode()
+    assert commit.returncode == 0, output
 
 
 def clone_and_open(fossil: Fossil, url: str, folder: Path) -> tuple[Path, Checkout]:

@@ -8,6 +8,7 @@
 #include "world.h"
 
 using namespace quarry::sync;
+using quarry::repository::CheckInLock;
 
 namespace {
 
@@ -82,6 +83,38 @@ TEST_CASE("a check-in lock ends when the check-in is no longer a leaf") {
   CHECK(world.say_as("i", lock(unknown, "two")).empty());
   CHECK(locks(world) ==
         "00000000|{\"login\":\"i\",\"clientid\":\"two\"}|" + std::to_string(kNow) + "|\n");
+}
+
+TEST_CASE("a check-in lock also excludes clients of other hosts, if the check-in is a leaf") {
+  World world;
+  class Locks : public SharedLocks {
+   public:
+    std::optional<CheckInLock> lock(std::string_view check_in, std::string_view login,
+                                    std::string_view client,
+                                    std::chrono::seconds timeout) override {
+      asked = fmt::format("{} {} {} {}", check_in, login, client, timeout.count());
+      return held;
+    }
+    void unlock(std::string_view check_in, std::string_view client) override {
+      released += fmt::format("{} {}\n", check_in, client);
+    }
+    std::optional<CheckInLock> held;
+    std::string asked, released;
+  } shared;
+  const auto say = [&](const std::string& body) {
+    return world.ask({.body = login("i", secret_of("i", "pw"), body), .locks = &shared}).body;
+  };
+  shared.held = {.login = "ann\\ssmith", .since = kNow - 5};
+  CHECK(say(lock(world.initial(), "one")).starts_with(failed("ann\\ssmith", kNow - 5)));
+  CHECK(shared.asked == world.initial() + " i one 60");
+  CHECK(locks(world).empty());
+  shared.held.reset();
+  CHECK_FALSE(say(lock(world.initial(), "one")).contains("fail"));
+  say("pragma ci-unlock one\n");
+  CHECK(shared.released == world.initial() + " one\n");
+  shared.held = {.login = "ann", .since = kNow};
+  world.sql("DELETE FROM leaf; INSERT INTO plink(pid,cid,isprim) VALUES(1,999,1)");
+  CHECK_FALSE(say(lock(world.initial(), "one")).contains("fail"));
 }
 
 TEST_CASE("a check-in lock needs the right to write") {
