@@ -13,6 +13,7 @@
 
 #include <chrono>
 #include <cstddef>
+#include <cstdint>
 #include <functional>
 #include <optional>
 #include <string>
@@ -40,6 +41,9 @@ struct AlertOptions {
   std::vector<std::string> methods = {};
   /// Used instead of the sender that the repository's email-send-method selects. Optional.
   SendMail send = {};
+  /// Returns whether this host sends the daily mail of DAY now. Only one host of a group sends it. If
+  /// the function is empty, the daily mail of a replicated repository is left to another run.
+  std::function<Result<bool>(std::int64_t day)> claim_day = {};
   /// Whether to send the emails without marking anything as sent. A run with this option holds the
   /// write lock, so other processes cannot write to the repository until the run ends.
   bool is_rehearsal = false;

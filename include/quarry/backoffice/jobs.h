@@ -72,9 +72,10 @@ Result<void> publish_failures(repository::Repository& repository, const PublishO
                               const std::vector<Failure>& failed);
 
 /// Sends the email that is due (alerts.h): alerts and, once a day, digests and expiry notices. For
-/// METHODS, see AlertOptions. Returns an error if an email failed; the email stays in the outbox
-/// for a retry.
-Job mail(const std::vector<std::string>& methods);
+/// METHODS and CLAIM_DAY, see AlertOptions. Returns an error if an email failed; the email stays in
+/// the outbox for a retry.
+Job mail(const std::vector<std::string>& methods,
+         const std::function<Result<bool>(std::int64_t day)>& claim_day = {});
 
 /// Deletes expired rows, updates SQLite's statistics, and verifies a portion of the artifacts every
 /// hour. After the last artifact, verification starts again with the first. Errors: kCorrupt for

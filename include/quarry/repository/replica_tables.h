@@ -114,6 +114,8 @@ class ReplicaTables {
   /// the last artifact that was read, except the one for which VISIT returned false.
   Result<Rid> visit_unpublished(const UnpublishedReceipt& receipt, std::vector<Rid>& deferred,
                                 const std::function<bool(const UnpublishedArtifact&)>& visit);
+  /// Returns whether the artifact RID is in the stream.
+  Result<bool> is_published(Rid rid);
   /// Returns the number of artifacts of RECEIPT up to the artifact LAST.
   Result<std::int64_t> count(std::int64_t receipt, Rid last);
   /// Returns the names of the stored deltas that wait for the phantom NAME.
@@ -140,6 +142,10 @@ class ReplicaTables {
   Result<void> forget(std::string_view table, std::string_view key);
   Result<void> record(const PublishedArtifacts& artifacts);
   Result<void> queue(std::string_view content);
+  /// Tells other hosts that the daily digest with ARTIFACTS was sent.
+  Result<void> queue_digested(const std::vector<Rid>& artifacts);
+  /// Records that another host has sent the daily digest with the artifact NAME.
+  Result<void> mark_digested(std::string_view name);
   Result<void> remove_queued(std::int64_t id);
   Result<void> remove_queued(std::string_view nonce);
   /// Records that RECEIPT came from the stream.

@@ -13,6 +13,7 @@
 //                               `publish NAME`         a private artifact became public
 //                               `want NAME`            a host could not store the artifact; others
 //                                                      publish it again
+//                               `digested NAME`        the daily digest with the artifact was sent
 //
 // Artifacts can be applied in any order. For all other changes the last entry in the stream wins on
 // every host, also on the host that made the change. The state is in our own tables of the repository

@@ -27,6 +27,8 @@
 #include "quarry/base/fd.h"
 #include "quarry/base/time.h"
 #include "quarry/control/channel.h"
+#include "quarry/control/publication.h"
+#include "quarry/repository/replica_tables.h"
 #include "quarry/repository/repository.h"
 #include "quarry/repository/repository_folder.h"
 #include "quarry/repository/repository_name.h"
@@ -66,6 +68,7 @@ bool sleep_for(milliseconds time, const control::Channel& master, bool wants_ans
 // Timeout for sending events to the courier. The courier answers after it has written the events to
 // disk.
 constexpr std::chrono::seconds kCourierTimeout{20};
+constexpr std::chrono::seconds kReplicaTimeout{10};
 // Delay in seconds before the server resends events that the courier has not accepted.
 constexpr std::uint16_t kEventsRetryDelay = 5;
 
@@ -105,10 +108,36 @@ std::vector<backoffice::Job> event_jobs(const BackofficeArguments& arguments,
   return jobs;
 }
 
+/// Returns AlertOptions::claim_day for REPOSITORY, which must outlive it.
+std::function<Result<bool>(std::int64_t)> claim_day(const BackofficeArguments& arguments,
+                                                    repository::Repository& repository) {
+  if (arguments.replica.empty()) return {};
+  const bool is_in_folder = arguments.is_folder || !arguments.served_name.empty();
+  const std::string name = is_in_folder ? served_name(arguments, repository.path()) : "";
+  return [publication = control::Publication(arguments.replica, kReplicaTimeout), name,
+          pool = arguments.pool, &repository](std::int64_t day) -> Result<bool> {
+    std::string host;
+    {
+      QUARRY_TRY_ASSIGN(const auto snapshot, repository.snapshot());
+      repository::ReplicaTables tables(repository);
+      QUARRY_TRY_ASSIGN(const bool exist, tables.exist());
+      if (!exist) return fail(ErrorCode::kBusy, "quarry-replica has not opened the repository yet");
+      QUARRY_TRY_ASSIGN(host, tables.host());
+    }
+    // The host's name is the value, so a run that was killed can be repeated.
+    const auto winner = publication.claim(pool, name, fmt::format("digest.{}", day), host,
+                                          control::ClaimWhen::kCurrent);
+    if (winner) return *winner == host;
+    fmt::print(stderr, "{}: the daily digest waits: {}\n", repository.path().string(),
+               winner.error().message);
+    return false;
+  };
+}
+
 std::vector<backoffice::Job> jobs_for(const BackofficeArguments& arguments,
-                                      const repository::Repository& repository) {
+                                      repository::Repository& repository) {
   auto jobs = event_jobs(arguments, repository);
-  jobs.push_back(backoffice::mail(arguments.mail_methods));
+  jobs.push_back(backoffice::mail(arguments.mail_methods, claim_day(arguments, repository)));
   jobs.push_back(backoffice::maintenance());
   if (arguments.compacts) {
     jobs.push_back(backoffice::compaction(is_interrupted));
@@ -319,6 +348,9 @@ int run_for_file(const BackofficeArguments& arguments, const std::string& file) 
   if (!arguments.courier.empty()) words.insert(words.end(), {"--courier", arguments.courier});
   if (!arguments.hooks.empty()) words.insert(words.end(), {"--hooks", arguments.hooks});
   if (!arguments.webhooks.empty()) words.insert(words.end(), {"--webhooks", arguments.webhooks});
+  if (!arguments.replica.empty()) {
+    words.insert(words.end(), {"--replica", arguments.replica, "--pool", arguments.pool});
+  }
   if (arguments.is_automatic) {
     words.insert(words.end(),
                  {"--automatic", "--lease-time", std::to_string(arguments.lease_time)});

@@ -76,6 +76,8 @@ struct BackofficeArguments {
   std::string courier;           // path of the courier's socket
   std::string hooks;             // path of the socket that accepts hooks
   std::string webhooks;          // the socket that accepts events for webhooks of repositories
+  std::string replica;           // quarry-replica's socket; "": the files are not replicated
+  std::string pool;              // the replicated pool of the files
   bool only_events = false;      // only send events and hooks
   // Set only by the server:
   bool is_automatic = false;

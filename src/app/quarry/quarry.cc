@@ -164,6 +164,8 @@ void add_backoffice(CLI::App& command, Run& run) {
   command.add_option("--number", arguments.number)->group("");
   command.add_option("--mail-methods", arguments.mail_methods)->delimiter(',')->group("");
   command.add_option("--webhooks", arguments.webhooks)->group("");
+  command.add_option("--replica", arguments.replica)->group("");
+  command.add_option("--pool", arguments.pool)->group("");
   command.add_option("--served-name", arguments.served_name)->group("");
   command.add_option("--lease-time", arguments.lease_time)->group("");
 }

@@ -435,6 +435,8 @@ Result<std::vector<Service>> compose(const master::Config& config,
         .socket = courier ? courier->listener.address()->path() : std::string(),
         .hooks = runs_hooks(config) ? pool_courier : std::string(),
         .webhooks = options.has_repository_webhooks ? pool_courier : std::string(),
+        .replica = replica_config && is_replicated(*replica_config, pool) ? replica_config->socket
+                                                                          : std::string(),
         .has_notices = writes_to_submitters(config)};
     auto backoffice = backoffice_service(pool, options.background, events);
     auto publishing = events_service(pool, options.background, events);

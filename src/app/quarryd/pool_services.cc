@@ -72,6 +72,9 @@ Words backoffice_arguments(const master::PoolConfig& pool, const worker::Backgro
   if (!courier.socket.empty()) words.insert(words.end(), {"--courier", courier.socket});
   if (!courier.hooks.empty()) words.insert(words.end(), {"--hooks", courier.hooks});
   if (!courier.webhooks.empty()) words.insert(words.end(), {"--webhooks", courier.webhooks});
+  if (!courier.replica.empty()) {
+    words.insert(words.end(), {"--replica", courier.replica, "--pool", pool.name});
+  }
   if (options.compacts) words.emplace_back("--compact");
   if (!options.log.empty()) words.insert(words.end(), {"--logfile", options.log});
   words.insert(words.end(),

@@ -30,11 +30,12 @@
 
 namespace quarry::app {
 
-/// The courier to which these programs send events.
+/// The courier to which these programs send events, and quarry-replica.
 struct EventTarget {
   std::string socket;        // "" if the courier is not configured
   std::string hooks;         // the socket that accepts the pool's hooks; "" if they are not run
   std::string webhooks;      // the same socket; "" without webhooks of repositories
+  std::string replica;       // quarry-replica's socket; "" if the pool is not replicated
   bool has_notices = false;  // whether submitters of change sets get notices by mail
 };
 

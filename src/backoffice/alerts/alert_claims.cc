@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "mail_choice.h"
+#include "quarry/repository/replica_tables.h"
 
 namespace quarry::backoffice {
 
@@ -16,6 +17,7 @@ using repository::MailKind;
 using repository::MailOutbox;
 using repository::MailTime;
 using repository::PendingAlert;
+using repository::ReplicaTables;
 using repository::Repository;
 using repository::Subscriber;
 
@@ -54,6 +56,26 @@ Result<void> add_mails(MailOutbox& outbox, AlertTiming timing, const Subscriber&
   return outbox.add(kind, subscriber.code, together, now);
 }
 
+/// Tells the other hosts of the group, if there is one, that ALERTS are in a digest. Leaves out those
+/// that are not published yet, because the other hosts must get the artifacts before they are told.
+Result<void> tell_other_hosts(Repository& repository, std::vector<PendingAlert>& alerts) {
+  ReplicaTables tables(repository);
+  QUARRY_TRY_ASSIGN(const bool is_replicated, tables.exist());
+  if (!is_replicated) return {};
+  std::vector<PendingAlert> published;
+  std::vector<repository::Rid> artifacts;
+  for (PendingAlert& alert : alerts) {
+    if (alert.reference) {
+      QUARRY_TRY_ASSIGN(const bool is_published, tables.is_published(alert.reference->rid));
+      if (!is_published) continue;
+      artifacts.push_back(alert.reference->rid);
+    }
+    published.push_back(std::move(alert));
+  }
+  alerts = std::move(published);
+  return artifacts.empty() ? Result<void>() : tables.queue_digested(artifacts);
+}
+
 }  // namespace
 
 Result<std::size_t> claim_alerts(Repository& repository, AlertTiming timing, MailTime now) {
@@ -63,7 +85,8 @@ Result<std::size_t> claim_alerts(Repository& repository, AlertTiming timing, Mai
   QUARRY_TRY_ASSIGN(const std::size_t subscribers, alerts.count_subscribers(timing));
   const std::size_t limit = std::clamp(kMaxReferences / std::max<std::size_t>(subscribers, 1),
                                        std::size_t{1}, kMaxEvents);
-  QUARRY_TRY_ASSIGN(const auto pending, alerts.pending(timing, limit));
+  QUARRY_TRY_ASSIGN(auto pending, alerts.pending(timing, limit));
+  if (timing == AlertTiming::kDigest) QUARRY_TRY(tell_other_hosts(repository, pending));
   if (pending.empty()) return std::size_t{0};
   QUARRY_TRY(alerts.visit_subscribers(timing, [&](const Subscriber& subscriber) {
     return add_mails(outbox, timing, subscriber, pending, now);
@@ -89,13 +112,15 @@ Result<void> claim_renewals(Repository& repository, repository::Receipt& receipt
   return receipt.set_config("email-renew-warning", std::to_string(warning));
 }
 
-bool is_digest_due(Repository& repository, base::UnixMillis now) {
-  const auto day = static_cast<std::int64_t>(std::floor(base::julian_day(now)));
+std::int64_t digest_day(base::UnixMillis now) {
+  return static_cast<std::int64_t>(std::floor(base::julian_day(now)));
+}
+
+bool is_digest_due(Repository& repository, std::int64_t day) {
   return day > repository.settings().get_int("email-last-digest", 0);
 }
 
-Result<void> mark_digest(repository::Receipt& receipt, base::UnixMillis now) {
-  const auto day = static_cast<std::int64_t>(std::floor(base::julian_day(now)));
+Result<void> mark_digest(repository::Receipt& receipt, std::int64_t day) {
   return receipt.set_config("email-last-digest", std::to_string(day));
 }
 

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 
 #include "quarry/base/result.h"
 #include "quarry/repository/alerts.h"
@@ -12,7 +13,7 @@
 namespace quarry::backoffice {
 
 /// Claims some of the earliest pending alerts. Returns the number of events; 0 if no alerts were
-/// pending.
+/// pending. Other hosts are told of a digest.
 Result<std::size_t> claim_alerts(repository::Repository& repository, repository::AlertTiming timing,
                                  repository::MailTime now);
 
@@ -22,9 +23,10 @@ Result<std::size_t> claim_alerts(repository::Repository& repository, repository:
 Result<void> claim_renewals(repository::Repository& repository, repository::Receipt& receipt,
                             repository::MailTime now);
 
-/// Returns whether today's digest is still unclaimed. Days are Julian, from noon to noon. Requires
-/// a Snapshot or a Receipt.
-bool is_digest_due(repository::Repository& repository, base::UnixMillis now);
-Result<void> mark_digest(repository::Receipt& receipt, base::UnixMillis now);
+/// Returns the Julian day of NOW. Days are from noon to noon.
+std::int64_t digest_day(base::UnixMillis now);
+/// Returns whether the digest of DAY is still unclaimed. Requires a Snapshot or a Receipt.
+bool is_digest_due(repository::Repository& repository, std::int64_t day);
+Result<void> mark_digest(repository::Receipt& receipt, std::int64_t day);
 
 }  // namespace quarry::backoffice

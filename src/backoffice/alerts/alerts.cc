@@ -12,6 +12,7 @@
 #include "mail_text.h"
 #include "quarry/backoffice/jobs.h"
 #include "quarry/base/escape.h"
+#include "quarry/repository/replica_tables.h"
 
 namespace quarry::backoffice {
 
@@ -20,6 +21,7 @@ using repository::AlertTiming;
 using repository::MailOutbox;
 using repository::MailTime;
 using repository::Receipt;
+using repository::ReplicaTables;
 using repository::Repository;
 
 namespace {
@@ -149,16 +151,22 @@ class AlertRun {
     return {};
   }
 
-  Result<bool> is_due() {
-    QUARRY_TRY_ASSIGN(const auto reading, snapshot());
-    return is_digest_due(repository_, options_.clock->now());
+  Result<bool> is_due(std::int64_t day) {
+    {
+      QUARRY_TRY_ASSIGN(const auto reading, snapshot());
+      if (!is_digest_due(repository_, day)) return false;
+      QUARRY_TRY_ASSIGN(const bool is_replicated, ReplicaTables(repository_).exist());
+      if (!options_.claim_day) return !is_replicated;
+    }
+    return options_.claim_day(day);
   }
 
   /// Claims digests and renewals. Marks the day as done only at the end, so that the next run
   /// completes the work of a run that was killed.
   Result<void> decide_daily(const AlertTasks& work) {
+    const std::int64_t day = digest_day(options_.clock->now());
     if (work.only_when_due) {
-      QUARRY_TRY_ASSIGN(const bool is_day, is_due());
+      QUARRY_TRY_ASSIGN(const bool is_day, is_due(day));
       if (!is_day) return {};
     }
     if (work.digests) QUARRY_TRY(decide(AlertTiming::kDigest));
@@ -167,7 +175,7 @@ class AlertRun {
       QUARRY_TRY(claim_renewals(repository_, receipt, now()));
       // If another run has already marked the day, it is harmless to mark it again.
       if (!work.only_when_due) return {};
-      return mark_digest(receipt, options_.clock->now());
+      return mark_digest(receipt, day);
     });
   }
 
@@ -186,10 +194,9 @@ class AlertRun {
   std::optional<Receipt> rehearsal_;
 };
 
-Result<std::size_t> send_mail(JobContext& context, const std::vector<std::string>& methods) {
-  const AlertOptions options{.clock = context.repository.options().clock,
-                             .is_over = [&context] { return context.is_over(); },
-                             .methods = methods};
+Result<std::size_t> send_mail(JobContext& context, AlertOptions options) {
+  options.clock = context.repository.options().clock;
+  options.is_over = [&context] { return context.is_over(); };
   QUARRY_TRY_ASSIGN(const AlertReport report, send_due_mail(context.repository, options));
   if (report.complaints.empty()) return report.sent;
   return fail(ErrorCode::kIo, "sent {} emails, {} are waiting: {}", report.sent, report.waiting,
@@ -198,9 +205,11 @@ Result<std::size_t> send_mail(JobContext& context, const std::vector<std::string
 
 }  // namespace
 
-Job mail(const std::vector<std::string>& methods) {
-  return {"mail", std::chrono::minutes(5),
-          [methods](JobContext& context) { return send_mail(context, methods); }};
+Job mail(const std::vector<std::string>& methods,
+         const std::function<Result<bool>(std::int64_t day)>& claim_day) {
+  return {"mail", std::chrono::minutes(5), [methods, claim_day](JobContext& context) {
+            return send_mail(context, {.methods = methods, .claim_day = claim_day});
+          }};
 }
 
 Result<AlertReport> send_alerts(Repository& repository, const AlertOptions& options) {

@@ -90,10 +90,17 @@ constexpr std::array kSettings = {
     SettingGroup{kConfigXfer, kXfer},
 };
 
+constexpr std::array<std::string_view, 3> kGroup{"email-last-digest", "email-renew-cutoff",
+                                                 "email-renew-warning"};
+
 }  // namespace
 
 std::span<const SettingGroup> exported_settings() {
   return kSettings;
+}
+
+std::span<const std::string_view> group_settings() {
+  return kGroup;
 }
 
 ConfigAreas config_areas(std::string_view name) {

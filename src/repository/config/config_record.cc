@@ -105,7 +105,7 @@ std::optional<ConfigRecord> parse_config_record(std::string_view name, std::stri
     if (!std::ranges::all_of(column, base::is_ascii_alphanumeric)) return std::nullopt;
     auto value = reader.literal();
     if (!value) return std::nullopt;
-    if (std::ranges::find(table->columns, column) == table->columns.end()) continue;
+    if (!is_in(column, table->columns) && !is_in(column, table->group_columns)) continue;
     if (std::ranges::find(record.columns, column, &decltype(record.columns)::value_type::first) !=
         record.columns.end()) {
       return std::nullopt;

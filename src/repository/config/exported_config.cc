@@ -59,14 +59,21 @@ void bind(Query& query, int index, const SqlLiteral& value) {
   }
 }
 
+bool table_has(Database& database, std::string_view table, std::string_view column) {
+  return database.has_row("SELECT 1 FROM pragma_table_info(?1) WHERE name=?2", table, column);
+}
+
 /// Returns whether TABLE has the column `jx`, which is missing for users and reports in old
 /// repositories.
 bool has_jx(Database& database, std::string_view table) {
-  return database.has_row("SELECT 1 FROM pragma_table_info(?1) WHERE name='jx'", table);
+  return table_has(database, table, "jx");
 }
 
 void complete_schema(Database& database, std::string_view table) {
   if (table == "subscriber" && !database.has_table(table)) database.execute(kMailSchema);
+  if (table == "subscriber" && !table_has(database, table, "lastContact")) {
+    database.execute("ALTER TABLE subscriber ADD COLUMN lastContact INT");
+  }
   if ((table == "user" || table == "reportfmt") && !has_jx(database, table)) {
     database.execute(fmt::format("ALTER TABLE {} ADD COLUMN jx TEXT DEFAULT '{{}}'", table));
   }
@@ -83,10 +90,15 @@ void visit_rows(Database& database, const Source& source, Rows rows, const Confi
   const ConfigTable& table = *table_named(source.table);
   std::vector<std::string_view> columns;
   std::string values = fmt::format("quote({})", table.key);
-  for (const std::string_view column : table.columns) {
-    if (column.empty() || (column == "jx" && !has_jx(database, table.name))) continue;
+  const auto add = [&](std::string_view column) {
     columns.push_back(column);
     values += fmt::format(", quote({})", column);
+  };
+  for (const std::string_view column : table.columns) {
+    if (!column.empty() && (column != "jx" || has_jx(database, table.name))) add(column);
+  }
+  for (const std::string_view column : table.group_columns) {
+    if (rows == Rows::kAll && table_has(database, table.name, column)) add(column);
   }
   const std::string card = fmt::format("/{}", table.name);
   // Clients get the time as it is stored, for example with a fraction, as from fossil.
@@ -132,7 +144,9 @@ bool write(Database& database, const ConfigTable& table, const ConfigRecord& rec
     }
   }
   for (const auto& [name, value] : record.columns) {
-    if (name.empty() || std::ranges::find(table.columns, name) == table.columns.end()) continue;
+    const bool is_taken = is_in(name, table.columns) ||
+                          (existing == Existing::kReplace && is_in(name, table.group_columns));
+    if (name.empty() || !is_taken) continue;
     if (existing == Existing::kReplace && table.name == "user" && name == "pw") {
       // A new password ends the user's logins on web pages.
       database.execute("UPDATE user SET cookie=NULL WHERE login=?1 AND pw IS NOT ?2", record.key,
@@ -151,17 +165,18 @@ void visit_areas(Database& database, ConfigAreas areas, Rows rows, const ConfigV
       visit_rows(database, source, rows, visit);
     }
   }
+  const auto visit_setting = [&](std::string_view name) {
+    Query row = database.query(
+        "SELECT iif(?2, quote(CAST(mtime AS INT)), mtime), quote(name), quote(value) FROM config"
+        " WHERE name=?1 AND (?2 OR mtime>=0)",
+        name, rows == Rows::kAll);
+    if (!row.step()) return;
+    visit("/config", fmt::format("{} {} value {}", row.text(0), row.text(1), row.text(2)));
+  };
   for (const auto& [group_areas, names] : exported_settings()) {
-    if ((areas & group_areas) == 0) continue;
-    for (const std::string_view name : names) {
-      Query row = database.query(
-          "SELECT iif(?2, quote(CAST(mtime AS INT)), mtime), quote(name), quote(value) FROM config"
-          " WHERE name=?1 AND (?2 OR mtime>=0)",
-          name, rows == Rows::kAll);
-      if (!row.step()) continue;
-      visit("/config", fmt::format("{} {} value {}", row.text(0), row.text(1), row.text(2)));
-    }
+    if ((areas & group_areas) != 0) std::ranges::for_each(names, visit_setting);
   }
+  if (rows == Rows::kAll) std::ranges::for_each(group_settings(), visit_setting);
 }
 
 /// Updates everything that depends on the row KEY of TABLE.
@@ -174,9 +189,11 @@ void row_changed(RepositoryState& r, std::string_view table, std::string_view ke
 }
 
 /// Returns the table of the row KEY of the table NAME. Returns null if the row cannot be exchanged.
-const ConfigTable* table_of(std::string_view name, std::string_view key) {
-  if (key.empty() || (name == "config" && areas_of_setting(key) == 0)) return nullptr;
-  return table_named(name);
+/// Only hosts replace rows.
+const ConfigTable* table_of(std::string_view name, std::string_view key, Existing existing) {
+  const bool is_for_group = existing == Existing::kReplace && is_in(key, group_settings());
+  const bool is_local = name == "config" && areas_of_setting(key) == 0 && !is_for_group;
+  return key.empty() || is_local ? nullptr : table_named(name);
 }
 
 }  // namespace
@@ -191,7 +208,7 @@ void Settings::visit_whole_configuration(const ConfigVisitor& visit) {
 
 Result<bool> Receipt::merge_config(const ConfigRecord& record) {
   return guarded(state_->r, [&](RepositoryState& r) {
-    const ConfigTable* const table = table_of(record.table, record.key);
+    const ConfigTable* const table = table_of(record.table, record.key, Existing::kKeepNewer);
     if (table == nullptr || !record.mtime) return false;
     complete_schema(r.database, record.table);
     if (!write(r.database, *table, record, Existing::kKeepNewer)) return false;
@@ -202,7 +219,7 @@ Result<bool> Receipt::merge_config(const ConfigRecord& record) {
 
 Result<void> Receipt::replace_config(const ConfigRecord& record) {
   return guarded(state_->r, [&](RepositoryState& r) {
-    const ConfigTable* const table = table_of(record.table, record.key);
+    const ConfigTable* const table = table_of(record.table, record.key, Existing::kReplace);
     if (table == nullptr) return;
     complete_schema(r.database, record.table);
     write(r.database, *table, record, Existing::kReplace);
@@ -212,7 +229,7 @@ Result<void> Receipt::replace_config(const ConfigRecord& record) {
 
 Result<void> Receipt::remove_config(std::string_view table_name, std::string_view key) {
   return guarded(state_->r, [&](RepositoryState& r) {
-    const ConfigTable* const table = table_of(table_name, key);
+    const ConfigTable* const table = table_of(table_name, key, Existing::kReplace);
     if (table == nullptr || !r.database.has_table(table_name)) return;
     r.database.query(fmt::format("DELETE FROM {} WHERE {}=?1", table->name, table->key), key).run();
     row_changed(r, table_name, key);

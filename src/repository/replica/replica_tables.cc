@@ -25,6 +25,9 @@ constexpr std::int64_t kRecentReceipts = 100;
 constexpr std::string_view kUnversioned = "unversioned";
 constexpr std::string_view kPrivate = "private";
 
+// The types of events that can be in `pending_alert`; see AlertReference.
+constexpr std::string_view kEventTypes = "cefgtw";
+
 constexpr const char* kReplicaSchema =
     "CREATE TABLE fx_quarry_replica(id INTEGER PRIMARY KEY CHECK(id=1), created INT, sequence INT,"
     " receipt INT, first INT, host TEXT);"
@@ -262,7 +265,10 @@ Result<void> ReplicaTables::adopt(std::string_view host) {
     database.execute(
         "INSERT OR IGNORE INTO fx_quarry_replica_received SELECT rcvid FROM rcvfrom"
         " WHERE rcvid<=(SELECT receipt FROM fx_quarry_replica WHERE id=1)");
-    if (database.has_table("pending_alert")) database.execute("DELETE FROM pending_alert");
+    if (database.has_table("pending_alert")) {
+      database.execute("UPDATE pending_alert SET sentSep=true");
+      database.execute("DELETE FROM pending_alert WHERE sentDigest");
+    }
     if (database.has_table("fx_quarry_mail")) database.execute("DELETE FROM fx_quarry_mail");
     database.execute("DROP TABLE IF EXISTS fx_quarry_users");
   });
@@ -336,6 +342,31 @@ Result<void> ReplicaTables::queue(std::string_view content) {
   });
 }
 
+Result<void> ReplicaTables::queue_digested(const std::vector<Rid>& artifacts) {
+  return guarded(repository_.internals(), [&](Database& database) {
+    std::string cards;
+    for (const Rid rid : artifacts) {
+      cards += fmt::format("digested {}\n",
+                           database.first_text("SELECT uuid FROM blob WHERE rid=?1", rid));
+    }
+    database.execute("INSERT INTO fx_quarry_replica_out(content) VALUES(?1)", Blob{cards});
+  });
+}
+
+Result<void> ReplicaTables::mark_digested(std::string_view name) {
+  return guarded(repository_.internals(), [&](RepositoryState& state) {
+    if (!state.database.has_table("pending_alert")) return;
+    if (state.derivation.has_pending()) state.derivation.run();
+    const Rid rid = state.database.first_integer("SELECT rid FROM blob WHERE uuid=?1", name);
+    for (const char type : kEventTypes) {
+      const std::string id = fmt::format("{}{}", type, rid);
+      state.database.execute("UPDATE pending_alert SET sentDigest=true WHERE eventid=?1", id);
+      state.database.execute(
+          "DELETE FROM pending_alert WHERE eventid=?1 AND sentDigest AND sentSep", id);
+    }
+  });
+}
+
 Result<void> ReplicaTables::remove_queued(std::int64_t id) {
   return guarded(repository_.internals(), [&](Database& database) {
     database.execute("DELETE FROM fx_quarry_replica_out WHERE id=?1", id);
@@ -387,6 +418,19 @@ Result<Rid> ReplicaTables::visit_unpublished(
       last = artifacts.rid();
     }
     return last;
+  });
+}
+
+Result<bool> ReplicaTables::is_published(Rid rid) {
+  return guarded(repository_.internals(), [&](Database& database) {
+    return database.has_row(
+        "SELECT 1 FROM blob AS b WHERE rid=?1"
+        " AND NOT EXISTS(SELECT 1 FROM fx_quarry_replica_late WHERE rid=?1)"
+        " AND (rcvid<(SELECT receipt FROM fx_quarry_replica WHERE id=1)"
+        " OR EXISTS(SELECT 1 FROM fx_quarry_replica_received AS r WHERE r.rcvid=b.rcvid)"
+        " OR EXISTS(SELECT 1 FROM fx_quarry_replica_sent AS s WHERE s.rcvid=b.rcvid AND s.rid>=?1)"
+        " OR rcvid<=(SELECT first FROM fx_quarry_replica WHERE id=1))",
+        rid);
   });
 }
 

@@ -1,6 +1,6 @@
 // The artifacts that came from another host through the stream (see repository/replica_tables.h).
-// Only the host that has received an artifact from a client sends mail and events about it, and runs
-// hooks for it.
+// Only the host that has received an artifact from a client sends events and separate mail about it,
+// and runs hooks for it.
 #pragma once
 
 #include "database.h"

@@ -54,6 +54,7 @@ constexpr auto kShapes = std::to_array<CardShape>({
     {"remove", CardType::kRemove, kHosts, 3, 3},
     {"publish", CardType::kPublish, kHosts, 2, 2},
     {"want", CardType::kWant, kHosts, 2, 2},
+    {"digested", CardType::kDigested, kHosts, 2, 2},
 });
 
 constexpr bool is_space(char c) {

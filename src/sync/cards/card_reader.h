@@ -54,6 +54,7 @@ enum class CardType : std::uint8_t {
   kRemove,
   kPublish,
   kWant,
+  kDigested,
 };
 
 /// Returns the operator of TYPE, for example "igot".

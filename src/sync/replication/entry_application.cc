@@ -178,6 +178,9 @@ Result<void> EntryApplication::apply(const EntryItem& item, Receipt& receipt) {
   if (const auto* wanted = std::get_if<WantedName>(&item)) {
     return tables_.publish_again(wanted->name.str());
   }
+  if (const auto* digested = std::get_if<DigestedName>(&item)) {
+    return tables_.mark_digested(digested->name.str());
+  }
   return receipt.set_private(std::get<PublishedName>(item).name, false);
 }
 

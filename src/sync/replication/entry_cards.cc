@@ -84,11 +84,13 @@ class EntryParser {
         return {};
       }
       case CardType::kPublish:
-      case CardType::kWant: {
+      case CardType::kWant:
+      case CardType::kDigested: {
         const auto name = HashName::parse(reader_[1]);
         if (!name) return misplaced();
         if (reader_.type() == CardType::kPublish) entry_.items.emplace_back(PublishedName{*name});
         if (reader_.type() == CardType::kWant) entry_.items.emplace_back(WantedName{*name});
+        if (reader_.type() == CardType::kDigested) entry_.items.emplace_back(DigestedName{*name});
         return {};
       }
       default:

@@ -31,9 +31,14 @@ struct WantedName {
   artifact::HashName name;
 };
 
+/// A `digested` card.
+struct DigestedName {
+  artifact::HashName name;
+};
+
 using EntryItem =
     std::variant<repository::Arrival, repository::ConfigRecord, repository::UnversionedArrival,
-                 RemovedRow, PublishedName, WantedName>;
+                 RemovedRow, PublishedName, WantedName, DigestedName>;
 
 /// The parsed content of an entry. Has views into the content.
 struct ParsedEntry {

@@ -154,6 +154,41 @@ def test_only_the_host_that_received_a_push_sends_its_events_and_mail(start_host
     assert len(mail.read(tmp_path / "mail")) == 2
 
 
+def test_one_host_sends_the_daily_digest_of_all(start_hosts, fresh, fossil, tmp_path):
+    mail.set_up(fresh, fossil, tmp_path / "mail")
+    repofile.execute(fresh, "DELETE FROM config WHERE name='backoffice-disable'")
+    mail.subscribe(fresh, "ann@example.net", "c", "boss", digest=1)
+    hosts = start_hosts()
+    away = hosts.host(3)
+    assert away.main.stop() == 0
+    heads = []
+    for host in hosts.hosts[:2]:
+        checkout = opened(fossil, host, tmp_path / f"client{host.number}")
+        checkout.commit_file(host.name, "text", f"commit on {host.name}")
+        succeeds(fossil, checkout, host)
+        heads.append(checkout.head())
+    wait_until(lambda: all(has(host, head) for host in hosts.hosts[:2] for head in heads), "both check-ins on both hosts")
+    wait_until(lambda: all(host.is_idle() for host in hosts.hosts[:2]), "the record of what is published")
+
+    def sent(host: Host) -> list:
+        done = quarry_as_user("backoffice", "--nolease", "--replica", host.folder / "replica.sock", "--pool", "www", host.repository)
+        assert done.returncode == 0, done.stderr
+        return mail.read(tmp_path / "mail")
+
+    # A host that has not applied all changes does not send the digest.
+    wait_until(lambda: sent(hosts.host(2)), "the digest")
+    away.start_quarryd()
+    hosts.wait_until_equal()
+    for host in hosts.hosts:
+        repofile.execute(host.repository, "UPDATE config SET value=0 WHERE name='email-last-digest'")
+        sent(host)
+    digest, = mail.read(tmp_path / "mail")
+    assert all(head[:10] in digest.get_content() for head in heads)
+    for host in hosts.hosts:
+        wait_until(lambda path=host.repository: not repofile.query(path, "SELECT 1 FROM pending_alert WHERE NOT sentDigest"),
+                   "the record of the digest")
+
+
 def test_two_clients_commit_on_two_hosts(start_hosts, fossil, tmp_path):
     hosts = start_hosts()
     one, two = hosts.hosts[:2]

@@ -24,9 +24,10 @@ constexpr std::size_t kMoreInLinks = 6;
 
 void Events::note_for_alerts(char type, Rid rid) {
   if (!has_alerts_) has_alerts_ = work_.database.has_table("pending_alert");
-  if (work_.is_quiet || !*has_alerts_ || is_from_stream(work_.database, rid)) return;
-  work_.database.execute("INSERT OR IGNORE INTO pending_alert(eventid) VALUES(?1)",
-                         fmt::format("{}{}", type, rid));
+  if (work_.is_quiet || !*has_alerts_) return;
+  // The host that has received the artifact sends its mail, but any host can send the daily digest.
+  work_.database.execute("INSERT OR IGNORE INTO pending_alert(eventid,sentSep) VALUES(?1,?2)",
+                         fmt::format("{}{}", type, rid), is_from_stream(work_.database, rid));
 }
 
 // Sets `idxed` to 0, so that fossil indexes the document again when it next updates its search

@@ -14,6 +14,7 @@
 #include "mail_sender.h"
 #include "quarry/repository/alerts.h"
 #include "quarry/repository/mail_outbox.h"
+#include "quarry/repository/replica_tables.h"
 #include "world.h"
 
 using namespace quarry;
@@ -292,6 +293,38 @@ TEST_CASE("the digest goes out in the first run of a day that begins at noon") {
   CHECK(report.sent == 1);
   CHECK(count(world.sender.messages.back(), "/info/") == 2);
   CHECK(world.sql("SELECT count(*) FROM pending_alert") == "0");
+}
+
+TEST_CASE("in a group, only the host that has claimed the day sends the digest") {
+  AlertWorld world;
+  world.subscribe("ann@example.net", true);
+  world.check_in("one");
+  {
+    auto receipt = world.repository->receive();
+    REQUIRE(receipt);
+    REQUIRE(ReplicaTables(*world.repository).create({}, "host"));
+    REQUIRE(receipt->commit());
+  }
+  bool is_ours = false;
+  const auto run = [&](bool claims = true) {
+    AlertOptions options{.clock = &world.clock, .send = world.sender.function()};
+    if (claims) options.claim_day = [&](std::int64_t) -> Result<bool> { return is_ours; };
+    const auto report = send_due_mail(*world.repository, options);
+    REQUIRE(report);
+    return *report;
+  };
+  CHECK(run().sent == 0);
+  CHECK(run(/*claims=*/false).sent == 0);
+  CHECK(world.sender.to.empty());
+  is_ours = true;
+  world.check_in("two");  // not published yet
+  CHECK(run().sent == 1);
+  CHECK(count(world.sender.messages.at(0), "/info/") == 1);
+  const std::string name = world.sql("SELECT uuid FROM blob WHERE rid=2");
+  CHECK(world.sql("SELECT CAST(content AS TEXT) FROM fx_quarry_replica_out") ==
+        "digested " + name + "\n");
+  CHECK(run().sent == 0);
+  CHECK(world.sql("SELECT count(*) FROM pending_alert WHERE NOT sentDigest") == "1");
 }
 
 TEST_CASE("a run has the same result as fossil's backoffice, which then finds nothing to do") {

@@ -14,6 +14,7 @@
 
 #include "quarry/artifact/delta.h"
 #include "quarry/artifact/digest.h"
+#include "quarry/repository/alerts.h"
 #include "quarry/repository/arrivals.h"
 #include "quarry/repository/received_list.h"
 #include "quarry/repository/security_log.h"
@@ -25,10 +26,13 @@
 using namespace quarry::sync;
 using quarry::artifact::HashName;
 using quarry::base::ErrorCode;
+using quarry::repository::Alerts;
+using quarry::repository::AlertTiming;
 using quarry::repository::Arrival;
 using quarry::repository::ArrivalMark;
 using quarry::repository::Arrivals;
 using quarry::repository::Receipt;
+using quarry::repository::ReplicaTables;
 using quarry::repository::SecurityLog;
 
 namespace {
@@ -181,7 +185,8 @@ class Host : public World {
       add(ready->received);
     });
     for (const std::string& name :
-         values("SELECT uuid FROM pending_alert JOIN blob ON rid=substr(eventid,2)")) {
+         values("SELECT uuid FROM pending_alert JOIN blob ON rid=substr(eventid,2)"
+                " WHERE NOT sentSep")) {
       reports[name.substr(0, name.find('|'))] += 'm';
     }
     sql("DELETE FROM pending_alert");
@@ -214,11 +219,10 @@ class Host : public World {
           [&](std::string_view name, std::string_view content) {
             rows.push_back(fmt::format("{} {}", name, content));
           });
-      REQUIRE(
-          quarry::repository::ReplicaTables(repository()).visit_names("", "", [&](auto name, bool) {
-            rows.push_back(fmt::format("artifact {}", name));
-            return true;
-          }));
+      REQUIRE(ReplicaTables(repository()).visit_names("", "", [&](auto name, bool) {
+        rows.push_back(fmt::format("artifact {}", name));
+        return true;
+      }));
     }
     std::ranges::copy(values("SELECT 'private',uuid FROM private JOIN blob USING(rid) WHERE size>=0"
                              " AND uuid NOT IN (SELECT uuid FROM shun)"),
@@ -598,6 +602,71 @@ TEST_CASE("only the host that has received an artifact from a client reports it"
   CHECK(group[0].reports() == Reports{{sha3("secret"), "e"}});
   CHECK(group[1].reports().size() == 150);
   CHECK(group[2].reports().empty());
+}
+
+TEST_CASE("one host sends the daily digest of the artifacts of all, and the others record it") {
+  Group group(3);
+  for (const auto& host : group.hosts) host->begin_reports();
+  group[0].put(ticket_change(1, 1));
+  group[1].put(ticket_change(1, 2));
+  group.settle();
+  group[2].put(ticket_change(1, 3));
+  const auto pending = [](Host& host) {
+    return host.value("SELECT count(*) FROM pending_alert WHERE NOT sentDigest");
+  };
+  CHECK(pending(group[0]) == "2");
+  group[2].receive([&](Receipt&) {
+    ReplicaTables tables(group[2].repository());
+    Alerts alerts(group[2].repository());
+    auto digest = alerts.pending(AlertTiming::kDigest, 100);
+    REQUIRE(digest.has_value());
+    std::erase_if(*digest, [&](const auto& each) {
+      return !tables.is_published(each.reference->rid).value();
+    });
+    REQUIRE(digest->size() == 2);
+    REQUIRE(tables.queue_digested({digest->at(0).reference->rid, digest->at(1).reference->rid}));
+    REQUIRE(alerts.mark_sent(AlertTiming::kDigest, *digest));
+  });
+  group.settle();
+  for (const auto& host : group.hosts) CHECK(pending(*host) == "1");
+  // The mail of each event is still sent by the host that has received it.
+  const std::map<std::string, std::string> own{{sha3(ticket_change(1, 1)), "hem"}};
+  CHECK(group[0].reports() == own);
+}
+
+TEST_CASE("a copy from another host keeps what waits for the daily digest") {
+  Group group(2);
+  group[1].begin_reports();
+  group[1].put(ticket_change(1, 1));
+  group[1].publish();
+  CHECK(group[1].replication().prepare({}, "other") == false);
+  CHECK(group[1].value("SELECT sentSep || sentDigest FROM pending_alert") == "10");
+}
+
+TEST_CASE("hosts share what decides about notices of subscriptions that expire") {
+  Group group(2);
+  for (const auto& host : group.hosts) {
+    host->sql(
+        "CREATE TABLE subscriber(subscriberId INTEGER PRIMARY KEY,"
+        " subscriberCode BLOB DEFAULT (randomblob(32)) UNIQUE, semail TEXT UNIQUE, suname TEXT,"
+        " sverified BOOLEAN DEFAULT true, sdonotcall BOOLEAN, sdigest BOOLEAN, ssub TEXT,"
+        " sctime INTDATE, mtime INTDATE, smip TEXT)");
+  }
+  group[0].sql(
+      "ALTER TABLE subscriber ADD COLUMN lastContact INT;"
+      "INSERT INTO subscriber(semail,mtime,lastContact) VALUES('ann@example.net',1,20000);"
+      "INSERT INTO config(name,value,mtime) VALUES('email-renew-warning','20001',1)");
+  group.settle();
+  const std::string row = "SELECT hex(subscriberCode), lastContact FROM subscriber";
+  CHECK(group[1].value(row) == group[0].value(row));
+  CHECK(group[1].setting("email-renew-warning") == "20001");
+  // Clients neither get them nor change them.
+  const std::string setting = "9 'email-renew-warning' value '1'";
+  group[0].say_as("s", fmt::format("config /config {}\n{}\n", setting.size(), setting));
+  CHECK(group[0].setting("email-renew-warning") == "20001");
+  const std::string subscribers = group[0].say_as("s", "reqconfig /subscriber\n");
+  CHECK(subscribers.contains("ann@example.net"));
+  CHECK_FALSE(subscribers.contains("lastContact"));
 }
 
 TEST_CASE("what waits in a copy from another host is not reported") {
