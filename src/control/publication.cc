@@ -55,6 +55,21 @@ Result<std::string> Publication::status() const {
   return ask(socket_, time_out_, "status");
 }
 
+Result<void> Publication::join(std::string_view host, std::string_view what) const {
+  const std::string_view space = what.empty() ? "" : " ";
+  QUARRY_TRY(ask(socket_, time_out_, fmt::format("join {}{}{}", host, space, what)));
+  return {};
+}
+
+Result<std::string> Publication::joined() const {
+  return ask(socket_, time_out_, "joined");
+}
+
+Result<void> Publication::leave() const {
+  QUARRY_TRY(ask(socket_, time_out_, "leave"));
+  return {};
+}
+
 Result<std::string> Publication::status(std::string_view pool, std::string_view name) const {
   return ask(socket_, time_out_, fmt::format("status {} {}", pool, name));
 }

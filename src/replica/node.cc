@@ -1,7 +1,9 @@
 #include "node.h"
 
 #include <algorithm>
+#include <memory>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -52,6 +54,11 @@ std::string dump(const Json& document) {
   return document.dump(-1, ' ', false, Json::error_handler_t::replace);
 }
 
+/// Returns the size of the largest answer to another host, without the status at its beginning.
+std::size_t max_answer(const Stream& stream) {
+  return stream.max_content() - 16;
+}
+
 /// Returns the path of the file that stores the states of the repositories.
 std::filesystem::path state_file(const ReplicaOptions& options) {
   return options.folder / "repositories";
@@ -70,11 +77,13 @@ Node::Node(const ReplicaOptions& options, Stream& stream)
       leases_(stream, {.host = options.stream.host}),
       publisher_(repositories_, stream, health_,
                  {.host = options.stream.host, .acknowledge_timeout = options.acknowledge_timeout}),
+      copies_(repositories_, options.folder / "copies", max_answer(stream)),
       peers_(repositories_, applier_, stream, health_, options.stream.host,
              options.compare_interval,
-             [](std::string_view, std::string_view) -> Result<std::string> {
-               return fail(ErrorCode::kInvalid, "unknown request");
+             [this](std::string_view verb, std::string_view rest) {
+               return copies_.answer(verb, rest);
              }),
+      join_(repositories_, publisher_, peers_, options.stream.host, max_answer(stream)),
       watch_([this] { watch(); }) {}
 
 void Node::stop() {
@@ -86,6 +95,7 @@ void Node::stop() {
   watch_.join();
   leases_.stop();
   repositories_.stop();
+  join_.stop();
   peers_.stop();
   applier_.stop();
   applier_.save();
@@ -131,6 +141,7 @@ void Node::watch() {
         applier_.start(repositories_);
       }
     }
+    copies_.expire();
     if (Clock::now() >= next_list) {
       list();
       next_list = Clock::now() + kListInterval;
@@ -177,6 +188,12 @@ void Node::handle(std::string_view request, SocketServer::Answer answer) {
   Result<void> done;
   if (verb == "publish" || verb == "notify") {
     done = publish(words, answer, verb == "publish");
+  } else if (verb == "join") {
+    done = join(words, answer);
+  } else if (request == "joined") {
+    return answer(dump(join_.status()));
+  } else if (request == "leave") {
+    return leave(answer);
   } else if (request == "status") {
     return answer(status());
   } else if (verb == "status") {
@@ -208,6 +225,45 @@ Result<void> Node::publish(std::string_view words, const SocketServer::Answer& a
     answer(result ? Result<std::string>("{}") : std::unexpected(result.error()));
   });
   return {};
+}
+
+Result<void> Node::join(std::string_view words, const SocketServer::Answer& answer) {
+  Join::Wanted wanted{.from = std::string(base::take_until(words, ' ')), .repository = {}};
+  if (wanted.from == "-") wanted.from.clear();
+  if (const std::size_t end = words.rfind(' '); end != std::string_view::npos) {
+    wanted.repository.emplace(words.substr(0, end), words.substr(end + 1));
+  }
+  QUARRY_TRY(health_.check());
+  QUARRY_TRY(join_.start(std::move(wanted)));
+  answer("{}");
+  return {};
+}
+
+/// Publishes everything, and then tells the other hosts that this one leaves.
+void Node::leave(const SocketServer::Answer& answer) {
+  struct Leaving {
+    std::mutex mutex;
+    std::size_t waiting = 1;
+    std::optional<Error> error;
+  };
+  const auto leaving = std::make_shared<Leaving>();
+  const auto note = [this, leaving, answer](const Result<void>& published) {
+    {
+      const std::lock_guard lock(leaving->mutex);
+      if (!published) leaving->error = published.error();
+      if (--leaving->waiting > 0) return;
+    }
+    if (leaving->error) return answer(std::unexpected(*leaving->error));
+    peers_.leave();
+    answer(dump({{"host", options_.stream.host}}));
+  };
+  std::vector<ReplicatedPtr> unpublished = repositories_.changed();
+  for (ReplicatedPtr& one : repositories_.all()) {
+    if (repositories_.facts(*one).unpublished_since) unpublished.push_back(std::move(one));
+  }
+  leaving->waiting += unpublished.size();
+  for (const ReplicatedPtr& one : unpublished) publisher_.publish(one, note);
+  note(health_.check());
 }
 
 Result<void> Node::describe(std::string_view words, const SocketServer::Answer& answer) {

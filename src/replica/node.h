@@ -16,6 +16,8 @@
 #include <thread>
 
 #include "applier.h"
+#include "copies.h"
+#include "join.h"
 #include "leases.h"
 #include "peers.h"
 #include "publisher.h"
@@ -49,6 +51,8 @@ class Node {
   void examine_changed();
   void handle(std::string_view request, SocketServer::Answer answer);
   Result<void> publish(std::string_view words, const SocketServer::Answer& answer, bool waits);
+  Result<void> join(std::string_view words, const SocketServer::Answer& answer);
+  void leave(const SocketServer::Answer& answer);
   Result<void> describe(std::string_view words, const SocketServer::Answer& answer);
   Result<void> claim(std::string_view verb, std::string_view words,
                      const SocketServer::Answer& answer);
@@ -62,7 +66,9 @@ class Node {
   Repositories repositories_;
   Leases leases_;
   Publisher publisher_;
+  Copies copies_;
   Peers peers_;
+  Join join_;
   std::mutex mutex_;  // guards the fields below
   std::condition_variable changed_;
   bool is_stopping_ = false;

@@ -167,28 +167,32 @@ void Repositories::forget_removed(const std::vector<fs::path>& found) {
   });
 }
 
-Result<ReplicatedPtr> Repositories::find(std::string_view pool, std::string_view name) {
+Result<Place> Repositories::place(std::string_view pool, std::string_view name) const {
   const auto found = std::ranges::find(pools_, pool, &ReplicatedPool::name);
   if (found == pools_.end()) return fail(ErrorCode::kNotFound, "no such replicated pool");
-  fs::path path = found->path;
   if (!found->is_folder && !name.empty()) {
     return fail(ErrorCode::kInvalid, "the pool {} has a single repository", found->name);
   }
-  if (!found->is_folder) {
-    if (!file_state(path)) return fail(ErrorCode::kNotFound, "no such repository");
-    const std::lock_guard lock(mutex_);
-    return add({found->name, "", {}, path});
-  }
+  if (!found->is_folder) return Place{found->name, "", {}, found->path};
   const auto parsed = repository::RepositoryName::parse(name);
   if (!parsed) return fail(ErrorCode::kInvalid, "invalid name of a repository");
-  path /= parsed->file();
+  return Place{found->name, parsed->str(), found->path, found->path / parsed->file()};
+}
+
+Result<ReplicatedPtr> Repositories::find(std::string_view pool, std::string_view name) {
+  QUARRY_TRY_ASSIGN(const Place place, this->place(pool, name));
   {
     const std::lock_guard lock(mutex_);
-    if (const auto at = by_path_.find(path); at != by_path_.end()) return at->second;
+    if (const auto at = by_path_.find(place.path); at != by_path_.end() && !place.folder.empty())
+      return at->second;
   }
-  QUARRY_TRY(repository::locate(found->path, *parsed));
+  if (!place.folder.empty()) {
+    QUARRY_TRY(repository::locate(place.folder, *repository::RepositoryName::parse(place.name)));
+  } else if (!file_state(place.path)) {
+    return fail(ErrorCode::kNotFound, "no such repository");
+  }
   const std::lock_guard lock(mutex_);
-  return add({found->name, parsed->str(), found->path, path});
+  return add(place);
 }
 
 ReplicatedPtr Repositories::of_project(const std::string& project) const {

@@ -124,7 +124,10 @@ class Repositories {
   void list(const std::filesystem::path& state_file);
   /// Errors: kIo.
   Result<void> save(const std::filesystem::path& state_file);
-  /// Errors: kNotFound, kInvalid (NAME), kDenied.
+  /// Returns where the repository NAME of POOL is, or would be. Errors: kNotFound (no such pool),
+  /// kInvalid (NAME).
+  Result<Place> place(std::string_view pool, std::string_view name) const;
+  /// Errors: those of place(), kNotFound, kDenied.
   Result<ReplicatedPtr> find(std::string_view pool, std::string_view name);
   /// Returns null if no repository of the project is known.
   ReplicatedPtr of_project(const std::string& project) const;

@@ -7,6 +7,10 @@
 //   notify POOL NAME\n    the same without an answer
 //   status\n              answers with one line of JSON
 //   status POOL NAME\n    the state of one repository, with its number of artifacts and their digest
+//   join HOST [POOL NAME]\n  starts to copy what this host lacks (this repository, or all) from HOST
+//                         ("-": any other host)
+//   joined\n              the state of the copying
+//   leave\n               publishes everything, and tells the other hosts that this one leaves
 //
 //   claim KEY VALUE POOL NAME\n     stores VALUE for three days if the group does not have KEY for
 //                                   this repository yet, and answers with the stored value
@@ -65,6 +69,11 @@ class Publication {
   Result<std::string> status() const;
   /// Returns the state of one repository as JSON.
   Result<std::string> status(std::string_view pool, std::string_view name) const;
+  /// WHAT is empty, or a pool, a space and a name.
+  Result<void> join(std::string_view host, std::string_view what) const;
+  /// Returns the state of the copying as JSON: see replica/join.h.
+  Result<std::string> joined() const;
+  Result<void> leave() const;
 
   /// The following functions use keys of the group. See above for KEY and VALUE.
   /// Errors: the same as for publish(). The outcome is then not known; the call can be repeated.

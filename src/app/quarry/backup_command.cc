@@ -14,9 +14,9 @@
 #include "common/json.h"
 #include "common/owner.h"
 #include "common/progress.h"
-#include "common/temporary_repository.h"
 #include "quarry/repository/backup.h"
 #include "quarry/repository/repository_folder.h"
+#include "quarry/repository/temporary_repository.h"
 #include "quarry/repository/whole_file.h"
 #include "remote/password.h"
 
@@ -88,7 +88,7 @@ Result<void> check_destination(const std::string& from, const std::string& to, b
 Result<json> back_up(const BackupArguments& arguments, const std::string& from,
                      const std::string& to) {
   QUARRY_TRY(check_destination(from, to, arguments.is_forced));
-  TemporaryRepository temporary(to, "backup");
+  repository::TemporaryRepository temporary(to, "backup");
   Progress progress(arguments.quiet);
   const auto begin = steady_clock::now();
   const auto copied = repository::back_up(from, temporary.path(), watch_of(progress));
@@ -175,8 +175,9 @@ void print_backups(const BackupArguments& arguments, const json& backups) {
 /// Fails if this process, which has become the owner of the source, is not allowed to write to the
 /// folder of the backup.
 Result<void> check_writable(const BackupArguments& arguments) {
-  const std::string folder =
-      is_folder(arguments.destination) ? arguments.destination : folder_of(arguments.destination);
+  const std::string folder = is_folder(arguments.destination)
+                                 ? arguments.destination
+                                 : repository::folder_of(arguments.destination);
   if (::access(folder.c_str(), W_OK | X_OK) == 0 || errno != EACCES) return {};
   return fail(ErrorCode::kDenied,
               "cannot write to the folder {} as user {}, the owner of {}: Permission denied: allow "
@@ -210,7 +211,7 @@ Result<json> restore(const RestoreArguments& arguments) {
     QUARRY_TRY_ASSIGN(
         bytes, repository::restore_into(arguments.file, arguments.backup, watch_of(progress)));
   } else {
-    TemporaryRepository temporary(arguments.file, "restore");
+    repository::TemporaryRepository temporary(arguments.file, "restore");
     const auto copied = repository::back_up(arguments.backup, temporary.path(), watch_of(progress));
     if (!copied) return std::unexpected(temporary.with_file_name(copied.error()));
     QUARRY_TRY(temporary.move(false));

@@ -305,7 +305,7 @@ constexpr Command kCommands[] = {
     {"backoffice", "Run the background jobs of repositories: events, hooks, email, maintenance",
      add_backoffice},
     {"peer", "Sync with the peers in the configuration, and show their state", add_peer},
-    {"replica", "Show the state of replication between hosts", add_replica},
+    {"replica", "Replication between hosts: state, join, leave", add_replica},
     {"user", "List and change the users of a repository", add_user_commands},
     {"webhook", "List, change and test the webhooks of a repository", add_webhook_commands},
     {"lease", "Show which process holds the lease for the background work", add_lease},

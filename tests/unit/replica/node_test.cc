@@ -146,6 +146,19 @@ class Host {
         .has_value();
   }
   bool is_connected() const { return status().value("connected", false); }
+  /// Copies WHAT (a pool and a name, or everything) from the host FROM. Returns the final state.
+  json join(std::string_view from, std::string_view what = "") const {
+    const control::Publication client(socket(), kPatienceTime);
+    if (const auto joined = client.join(from, what); !joined)
+      return {{"error", joined.error().message}};
+    json state;
+    REQUIRE(eventually([&] {
+      state = json::parse(*client.joined());
+      return state["running"] == false;
+    }));
+    return state;
+  }
+  Result<void> leave() const { return control::Publication(socket(), kPatienceTime).leave(); }
 
   std::chrono::milliseconds compare_interval{10000};  // for start()
 
@@ -552,6 +565,58 @@ TEST_CASE_FIXTURE(Group, "hosts that agree exchange nothing but announcements") 
   CHECK(hosts[0]["host"] == "three");
   CHECK(hosts[0]["different"] == 0);
   CHECK(eventually([&] { return one.status()["hosts"][1]["position"] == 1; }));
+}
+
+TEST_CASE_FIXTURE(Group, "a host copies the repositories that it lacks") {
+  REQUIRE(repository::init(one.file("b"), {.project_name = "b", .user = "ann"}));
+  fs::create_directory(one.repositories() / "team");
+  REQUIRE(repository::init(one.file("team/c"), {.project_name = "c", .user = "ann"}));
+  start();
+  for (const char* name : {"b", "team/c"}) {
+    REQUIRE(eventually([&] { return !one.digest(name).empty(); }));
+    one.put_and_publish(std::string(10'000, 'x'), name);
+  }
+  one.put_and_publish("for a");
+  const json joined = two.join("one");
+  CHECK(joined.value("error", "") == "");
+  std::vector<std::string> results;
+  for (const json& each : joined["results"]) {
+    results.push_back(each["repository"].get<std::string>() + ' ' +
+                      each["result"].get<std::string>());
+  }
+  CHECK(results == std::vector<std::string>{"www/a kept", "www/b copied", "www/team/c copied"});
+  two.put_and_publish("from two", "b");
+  one.put_and_publish("from one", "b");
+  CHECK(eventually([&] {
+    return one.has("from two", "b") && two.has("from one", "b") &&
+           one.digest("b") == two.digest("b");
+  }));
+  CHECK(two.digest("team/c") == one.digest("team/c"));
+  CHECK(
+      eventually([&] { return fs::is_empty(one.repositories().parent_path() / "state/copies"); }));
+  SUBCASE("only one of them, from any host") {
+    compare_often();
+    three.stop();
+    three.start();
+    CHECK(eventually([&] { return three.is_connected(); }));
+    CHECK(three.join("-", "www b")["results"].size() == 1);
+    CHECK(eventually([&] { return three.has("from one", "b"); }));
+    CHECK_FALSE(fs::exists(three.file("team/c")));
+  }
+  SUBCASE("errors") {
+    CHECK(two.join("nobody")["error"].get<std::string>().contains("not connected"));
+    CHECK(two.join("one", "www d")["error"] == "host one does not have this repository");
+  }
+}
+
+TEST_CASE_FIXTURE(Group, "a host that leaves has published everything and is forgotten") {
+  compare_often();
+  start();
+  one.put("last");
+  CHECK(eventually([&] { return two.status()["hosts"].size() == 2; }));
+  CHECK(one.leave());
+  CHECK(engine.last() == 1);
+  CHECK(eventually([&] { return two.status()["hosts"].size() == 1; }));
 }
 
 TEST_CASE_FIXTURE(Group, "callers that still wait when quarry-replica stops get an error") {

@@ -11,8 +11,8 @@
 #include "common/interruption.h"
 #include "common/owner.h"
 #include "common/progress.h"
-#include "common/temporary_repository.h"
 #include "password.h"
+#include "quarry/repository/temporary_repository.h"
 #include "quarry/repository/whole_file.h"
 #include "remote.h"
 
@@ -63,7 +63,7 @@ Result<std::string> fill(const std::string& file, const std::string& admin,
 
 /// Checks that FILE can be created.
 Result<void> check_folder(const std::string& file) {
-  if (::access(folder_of(file).c_str(), W_OK | X_OK) == 0) return {};
+  if (::access(repository::folder_of(file).c_str(), W_OK | X_OK) == 0) return {};
   return fail_errno(file);
 }
 
@@ -76,7 +76,7 @@ Result<void> run(const CloneArguments& arguments) {
   QUARRY_TRY(complete_password(url, arguments.remote, {}));
   const std::string admin = admin_of(arguments, url);
   QUARRY_TRY(act_as_owner_of(arguments.file));
-  TemporaryRepository temporary(arguments.file, "clone");
+  repository::TemporaryRepository temporary(arguments.file, "clone");
   const auto password = fill(temporary.path(), admin, url, arguments.remote);
   if (!password) return std::unexpected(temporary.with_file_name(password.error()));
   if (Interruption::signal() != 0) return fail(ErrorCode::kIo, "interrupted");

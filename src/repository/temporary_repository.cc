@@ -1,4 +1,4 @@
-#include "temporary_repository.h"
+#include "quarry/repository/temporary_repository.h"
 
 #include <fcntl.h>
 #include <fmt/core.h>
@@ -17,7 +17,7 @@
 #include "quarry/base/file_system.h"
 #include "quarry/base/number.h"
 
-namespace quarry::app {
+namespace quarry::repository {
 namespace {
 
 namespace fs = std::filesystem;
@@ -83,4 +83,4 @@ Result<void> TemporaryRepository::move(bool replaces) {
   return {};
 }
 
-}  // namespace quarry::app
+}  // namespace quarry::repository

@@ -6,7 +6,7 @@
 
 #include "quarry/base/result.h"
 
-namespace quarry::app {
+namespace quarry::repository {
 
 std::string folder_of(const std::string& file);
 
@@ -33,4 +33,4 @@ class TemporaryRepository {
   std::string path_;
 };
 
-}  // namespace quarry::app
+}  // namespace quarry::repository
