@@ -105,15 +105,20 @@ def ip(*arguments: object) -> None:
 
 class Host:
     """Host NUMBER (from 1) of a cluster. FRONT is a listening socket for the HTTP front; without it, the front listens on
-    the host's own address. DIRECTIVES are for [replication]."""
+    the host's own address. DIRECTIVES are for [replication]. If HAS_FOLDER is set, the pool is a folder with the repository
+    `project`."""
 
     def __init__(self, number: int, hosts: int, folder: Path, repository: Path, directives: dict[str, object],
-                 front: socket.socket | None = None):
+                 front: socket.socket | None = None, *, has_folder: bool = False):
         self.number, self.folder, self.front = number, folder, front
         self.name = f"host{number}"
         self.address = f"10.0.0.{number}"
         self.others = [other for other in range(1, hosts + 1) if other != number]
-        self.repository = repofile.copy(repository, folder / "project.fossil")
+        self.has_folder = has_folder
+        # The name of its folder is the host's name in messages about differences.
+        place = folder / self.name if has_folder else folder
+        place.mkdir(exist_ok=True)
+        self.repository = repofile.copy(repository, place / "project.fossil")
         self.nats: Process | None = None
         self.main: Process | None = None
         self.is_cut_from: set[int] = set()
@@ -141,13 +146,15 @@ jetstream {{ store_dir: "{self.folder}/nats", max_memory_store: 64MB, max_file_s
         text += daemon.section("replication", {
             "servers": "nats://127.0.0.1:4222", "group": "test", "host": self.name, "replicas": min(3, len(self.others) + 1),
             "keep_size": "1G", "socket": self.folder / "replica.sock", "directory": self.folder / "replica"} | directives)
-        text += daemon.section("www", {"listen": self.folder / "pool.sock", "repository": self.repository, "pm": "static",
-                                       "pm.max_children": 2, "pages": "fossil", "backoffice.lease_time": "1s"} | daemon.user())
+        where = {"repositories": self.repository.parent} if self.has_folder else {"repository": self.repository}
+        text += daemon.section("www", {"listen": self.folder / "pool.sock", **where, "pm": "static", "pm.max_children": 2,
+                                       "pages": "fossil", "backoffice.lease_time": "1s"} | daemon.user())
         (self.folder / "quarryd.conf").write_text(text)
 
     @property
     def url(self) -> str:
-        return "http://{}:{}/".format(*(self.front.getsockname() if self.front else (self.address, PORT)))
+        return "http://{}:{}/".format(*(self.front.getsockname() if self.front else (self.address, PORT))) + (
+            "project" if self.has_folder else "")
 
     def url_for(self, login: str, password: str) -> str:
         return self.url.replace("://", f"://{login}:{password}@")
@@ -262,10 +269,10 @@ jetstream {{ store_dir: "{self.folder}/nats", max_memory_store: 64MB, max_file_s
 
 class Cluster:
     """HOSTS hosts with copies of REPOSITORY. Their folders are in FOLDER. The caller must be in its own_network(). FRONTS
-    are listening sockets, one for each host (see Host)."""
+    are listening sockets, one for each host. For HAS_FOLDER, see Host."""
 
     def __init__(self, folder: Path, repository: Path, hosts: int = 3, *, fronts: list[socket.socket] | None = None,
-                 **directives: object):
+                 has_folder: bool = False, **directives: object):
         ip("link", "add", "hosts", "type", "bridge")
         ip("address", "add", f"{CLIENTS}/24", "dev", "hosts")
         ip("link", "set", "hosts", "up")
@@ -273,7 +280,8 @@ class Cluster:
         for number in range(1, hosts + 1):
             place = folder / f"host{number}"
             place.mkdir(exist_ok=True)
-            self.hosts.append(Host(number, hosts, place, repository, directives, fronts[number - 1] if fronts else None))
+            self.hosts.append(Host(number, hosts, place, repository, directives, fronts[number - 1] if fronts else None,
+                                   has_folder=has_folder))
         self.slow_links = SlowLinks() if TUN.exists() else None
         if self.slow_links:
             for host in self.hosts:
