@@ -7,6 +7,7 @@
 #include "dialogue.h"
 #include "quarry/base/escape.h"
 #include "quarry/base/fd.h"
+#include "quarry/base/number.h"
 #include "quarry/base/socket.h"
 
 namespace quarry::control {
@@ -42,8 +43,19 @@ void send(const std::string& socket, std::string_view line) {
 
 }  // namespace
 
-Result<void> Publication::publish(std::string_view pool, std::string_view name) const {
-  QUARRY_TRY(ask(socket_, time_out_, fmt::format("publish {} {}", pool, name)));
+Result<PublishedPosition> Publication::publish(std::string_view pool, std::string_view name) const {
+  QUARRY_TRY_ASSIGN(const std::string answer,
+                    ask(socket_, time_out_, fmt::format("publish {} {}", pool, name)));
+  std::string_view words = answer;
+  PublishedPosition position;
+  position.created = base::take_number<std::int64_t>(words).value_or(0);
+  position.sequence = base::take_number<std::uint64_t>(words).value_or(0);
+  return position;
+}
+
+Result<void> Publication::wait(std::string_view pool, std::string_view name,
+                               std::uint64_t sequence) const {
+  QUARRY_TRY(ask(socket_, time_out_, fmt::format("wait {} {} {}", pool, name, sequence)));
   return {};
 }
 

@@ -43,12 +43,13 @@ sync::ReplicaPosition read_position(const std::filesystem::path& path) {
 }  // namespace
 
 Applier::Applier(Stream& stream, StreamHealth& health, const ApplierOptions& options,
-                 std::function<void()> on_current)
+                 std::function<void()> on_current, std::function<void()> on_applied)
     : stream_(stream),
       health_(health),
       options_(options),
       saved_(read_position(options.position_file)),
       on_current_(std::move(on_current)),
+      on_applied_(std::move(on_applied)),
       reader_(options.max_entry),
       position_(saved_),
       done_(saved_.sequence),
@@ -148,7 +149,6 @@ void Applier::take(StreamMessage&& message) {
   {
     const std::lock_guard lock(mutex_);
     position_.sequence = message.sequence;
-    figures_.stored = message.stored;
   }
   auto entry = reader_.add(std::move(message));
   if (!entry) {
@@ -302,6 +302,7 @@ Result<void> Applier::apply(const ReplicatedPtr& one, const std::vector<Entry>& 
     return {};
   });
   if (!applied) return applied;
+  if (on_applied_) on_applied_();
   repositories_->keep_log_short(one);
   const std::lock_guard lock(mutex_);
   unsynced_.insert(one->path);

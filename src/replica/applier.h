@@ -43,16 +43,16 @@ class Applier final : public ReadPosition {
  public:
   struct Figures {
     std::uint64_t sequence = 0;  // of the last message that was read
-    base::UnixMillis stored;     // when the stream has stored it
     std::uint64_t applied = 0;   // entries
     std::uint64_t skipped = 0;   // entries about projects that this host does not have
     std::uint64_t malformed = 0;
   };
 
   /// STREAM and HEALTH are not owned. Reads the position file. ON_CURRENT is called once, in the
-  /// thread, when everything that was in the stream at the start has been applied.
+  /// thread, when everything that was in the stream at the start has been applied. ON_APPLIED is
+  /// called in the thread after each commit to a repository.
   Applier(Stream& stream, StreamHealth& health, const ApplierOptions& options,
-          std::function<void()> on_current);
+          std::function<void()> on_current, std::function<void()> on_applied = {});
   ~Applier() override { stop(); }
   Applier(const Applier&) = delete;
   Applier& operator=(const Applier&) = delete;
@@ -108,6 +108,7 @@ class Applier final : public ReadPosition {
 
   // Used only by the thread:
   std::function<void()> on_current_;  // empty after the call
+  std::function<void()> on_applied_;
   std::optional<std::uint64_t> end_;  // of the stream at the start
   bool is_positioned_ = false;
   bool is_failure_logged_ = false;

@@ -8,8 +8,10 @@
 #include <vector>
 
 #include "quarry/base/log.h"
+#include "quarry/base/number.h"
 #include "quarry/base/split.h"
 #include "quarry/base/time.h"
+#include "quarry/control/replica_state.h"
 
 namespace quarry::replica {
 namespace {
@@ -21,6 +23,7 @@ using Json = nlohmann::json;
 
 constexpr milliseconds kWatchInterval{1000};
 constexpr milliseconds kConnectInterval{250};
+constexpr milliseconds kMaxWait{2000};  // for a message to be applied
 constexpr seconds kListInterval{10};
 constexpr seconds kSaveInterval{60};     // of the files' states
 constexpr seconds kPositionInterval{5};  // of the position
@@ -69,9 +72,15 @@ std::filesystem::path state_file(const ReplicaOptions& options) {
 Node::Node(const ReplicaOptions& options, Stream& stream)
     : options_(options),
       health_(stream, [this] { publisher_.retry_all(); }),
-      applier_(stream, health_,
-               {.host = options.stream.host, .position_file = options.folder / "position"},
-               [this] { publisher_.release(); }),
+      applier_(
+          stream, health_,
+          {.host = options.stream.host, .position_file = options.folder / "position"},
+          [this] {
+            publisher_.release();
+            const std::lock_guard lock(mutex_);
+            is_current_ = true;
+          },
+          [this] { answer_waiters(); }),
       repositories_(options.pools, options.open, options.stream.host, stream.max_content() - 1024,
                     applier_),
       leases_(stream, {.host = options.stream.host}),
@@ -134,6 +143,8 @@ void Node::watch() {
   bool has_applier = false;
   do {
     health_.refresh();
+    write_state();
+    answer_waiters();
     if (!has_applier) {
       const std::lock_guard lock(mutex_);
       if (unknown_ == 0 && !is_stopping_) {
@@ -194,6 +205,8 @@ void Node::handle(std::string_view request, SocketServer::Answer answer) {
     return answer(dump(join_.status()));
   } else if (request == "leave") {
     return leave(answer);
+  } else if (verb == "wait") {
+    done = wait(words, answer);
   } else if (request == "status") {
     return answer(status());
   } else if (verb == "status") {
@@ -221,8 +234,10 @@ Result<void> Node::publish(std::string_view words, const SocketServer::Answer& a
   QUARRY_TRY_ASSIGN(const ReplicatedPtr one, named(repositories_, words));
   // Do not refuse requests before the first connection, for example after a reload: they wait.
   if (waits && !health_.is_starting()) QUARRY_TRY(health_.check());
-  publisher_.publish(one, [answer](const Result<void>& result) {
-    answer(result ? Result<std::string>("{}") : std::unexpected(result.error()));
+  publisher_.publish(one, [this, one, answer](const Result<void>& result) {
+    if (!result) return answer(std::unexpected(result.error()));
+    answer(
+        fmt::format("{} {}", health_.state().range.created, repositories_.facts(*one).published));
   });
   return {};
 }
@@ -264,6 +279,61 @@ void Node::leave(const SocketServer::Answer& answer) {
   leaving->waiting += unpublished.size();
   for (const ReplicatedPtr& one : unpublished) publisher_.publish(one, note);
   note(health_.check());
+}
+
+Result<void> Node::wait(std::string_view words, const SocketServer::Answer& answer) {
+  const std::string_view number = words.substr(std::min(words.rfind(' '), words.size() - 1) + 1);
+  const auto sequence = base::parse_number<std::uint64_t>(number);
+  if (!sequence) return fail(ErrorCode::kInvalid, "expected a pool, a name and a sequence");
+  words.remove_suffix(number.size() + 1);
+  QUARRY_TRY_ASSIGN(ReplicatedPtr one, named(repositories_, words));
+  QUARRY_TRY(health_.check());
+  const auto deadline = std::chrono::steady_clock::now() + kMaxWait;
+  publisher_.run([this, waiter = Waiter{std::move(one), *sequence, deadline, answer}] {
+    // The last known range can be a second old.
+    if (waiter.sequence > health_.state().range.last) health_.refresh();
+    if (waiter.sequence > health_.state().range.last) {
+      return waiter.answer(fail(ErrorCode::kNotFound, "the stream does not have this message"));
+    }
+    {
+      const std::lock_guard lock(mutex_);
+      waiters_.push_back(waiter);
+    }
+    answer_waiters();
+  });
+  return {};
+}
+
+/// Answers the waiters whose message has been applied, and those that have waited for too long.
+void Node::answer_waiters() {
+  const auto now = std::chrono::steady_clock::now();
+  const std::lock_guard lock(mutex_);
+  waiters_.remove_if([&](const Waiter& waiter) {
+    const bool is_applied = repositories_.facts(*waiter.one).position.sequence >= waiter.sequence;
+    if (!is_applied && now < waiter.deadline) return false;
+    waiter.answer(is_applied ? Result<std::string>("")
+                             : fail(ErrorCode::kBusy, "the message has not been applied yet"));
+    return true;
+  });
+}
+
+void Node::write_state() {
+  const auto health = health_.check();
+  const StreamRange range = health_.state().range;
+  control::ReplicaState state;
+  {
+    const std::lock_guard lock(mutex_);
+    latest_lag_ = lag_.update(health ? std::optional(range.last) : std::nullopt,
+                              applier_.figures().sequence, std::chrono::steady_clock::now());
+    state.lag = latest_lag_;
+    if (!is_current_) state.reason = "changes of other hosts are being applied";
+  }
+  if (!health) {
+    state.reason = health.error().message;
+    state.is_away = !health_.is_starting();
+  }
+  const auto written = replace_file(options_.folder / "state", state.text());
+  if (!written) state_log_.warn(written.error().message);
 }
 
 Result<void> Node::describe(std::string_view words, const SocketServer::Answer& answer) {
@@ -320,6 +390,11 @@ std::string Node::status() const {
   const Applier::Figures figures = applier_.figures();
   const std::uint64_t behind =
       health.range.last > figures.sequence ? health.range.last - figures.sequence : 0;
+  double lag_seconds = 0;
+  {
+    const std::lock_guard lock(mutex_);
+    lag_seconds = std::chrono::duration<double>(latest_lag_).count();
+  }
   std::size_t known = 0;
   std::size_t failed = 0;
   std::size_t need_sync = 0;
@@ -353,28 +428,27 @@ std::string Node::status() const {
                      {"silent", host.is_silent},
                      {"different", host.different}});
   }
-  return dump(
-      {{"host", options_.stream.host},
-       {"group", options_.stream.group},
-       {"waits_for_quorum", options_.waits_for_quorum},
-       {"connected", health_.check().has_value()},
-       {"error", health.error},
-       {"stream",
-        {{"created", health.range.created},
-         {"first", health.range.first},
-         {"last", health.range.last}}},
-       {"position", figures.sequence},
-       {"lag_messages", behind},
-       {"lag_seconds", behind > 0 && figures.stored.value > 0 ? seconds_since(figures.stored) : 0},
-       {"applied", figures.applied},
-       {"skipped", figures.skipped},
-       {"malformed", figures.malformed},
-       {"repositories", known},
-       {"failed", failed},
-       {"need_sync", need_sync},
-       {"different", different},
-       {"hosts", std::move(hosts)},
-       {"touched", std::move(described)}});
+  return dump({{"host", options_.stream.host},
+               {"group", options_.stream.group},
+               {"waits_for_quorum", options_.waits_for_quorum},
+               {"connected", health_.check().has_value()},
+               {"error", health.error},
+               {"stream",
+                {{"created", health.range.created},
+                 {"first", health.range.first},
+                 {"last", health.range.last}}},
+               {"position", figures.sequence},
+               {"lag_messages", behind},
+               {"lag_seconds", lag_seconds},
+               {"applied", figures.applied},
+               {"skipped", figures.skipped},
+               {"malformed", figures.malformed},
+               {"repositories", known},
+               {"failed", failed},
+               {"need_sync", need_sync},
+               {"different", different},
+               {"hosts", std::move(hosts)},
+               {"touched", std::move(described)}});
 }
 
 }  // namespace quarry::replica

@@ -9,6 +9,7 @@
 #include <chrono>
 #include <condition_variable>
 #include <functional>
+#include <list>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -18,10 +19,12 @@
 #include "applier.h"
 #include "copies.h"
 #include "join.h"
+#include "lag.h"
 #include "leases.h"
 #include "peers.h"
 #include "publisher.h"
 #include "quarry/base/fd.h"
+#include "quarry/base/log_throttle.h"
 #include "quarry/replica/replica.h"
 #include "quarry/replica/stream.h"
 #include "repositories.h"
@@ -58,7 +61,18 @@ class Node {
                      const SocketServer::Answer& answer);
   Result<void> check_is_current(const Replicated& one) const;
   Result<std::string> describe(const ReplicatedPtr& one);
+  Result<void> wait(std::string_view words, const SocketServer::Answer& answer);
+  void answer_waiters();
+  void write_state();
   std::string status() const;
+
+  /// A client that waits until the message `sequence` has been applied.
+  struct Waiter {
+    ReplicatedPtr one;
+    std::uint64_t sequence = 0;
+    std::chrono::steady_clock::time_point deadline;
+    SocketServer::Answer answer;
+  };
 
   const ReplicaOptions options_;
   StreamHealth health_;
@@ -69,10 +83,15 @@ class Node {
   Copies copies_;
   Peers peers_;
   Join join_;
-  std::mutex mutex_;  // guards the fields below
+  mutable std::mutex mutex_;  // guards the fields below
   std::condition_variable changed_;
   bool is_stopping_ = false;
   std::size_t unknown_ = 0;  // repositories to open before the applier starts
+  bool is_current_ = false;  // whether everything from before the start has been applied
+  Lag lag_;
+  std::chrono::milliseconds latest_lag_{0};
+  std::list<Waiter> waiters_;
+  base::LogThrottle state_log_;  // used only by the thread
   std::thread watch_;
 };
 

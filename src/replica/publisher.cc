@@ -292,7 +292,10 @@ Result<void> Publisher::send(const ReplicatedPtr& one,
     std::ranges::move(parts, std::back_inserter(messages));
   }
   const auto stored = stream_.publish(messages, options_.acknowledge_timeout);
-  if (stored) return {};
+  if (stored) {
+    repositories_.change(*one, [&](Facts& facts) { facts.published = *stored; });
+    return {};
+  }
   health_.failed(stored.error());
   return std::unexpected(stored.error());
 }

@@ -59,6 +59,7 @@ struct Facts {
   bool is_first = false;              // found by the first start, which opens files in any order
   bool is_new = false;                // the file appeared, or was replaced, since the last start
   bool needs_sync = false;
+  std::uint64_t published = 0;  // sequence of the last message that this process has published
   std::optional<base::UnixMillis> unpublished_since;
   std::string publish_error;
   std::string apply_error;

@@ -2,9 +2,12 @@
 // ask it what only one host of the group may do.
 //
 //   publish POOL NAME\n   publishes all unpublished changes of the repository NAME of POOL ("" if
-//                         the pool has a single repository), and answers when a quorum of servers
-//                         has stored them
+//                         the pool has a single repository). When a quorum of servers has stored
+//                         them, answers with their position: CREATED SEQUENCE
 //   notify POOL NAME\n    the same without an answer
+//   wait POOL NAME SEQUENCE\n
+//                         answers when the message SEQUENCE of the stream has been applied to the
+//                         repository, and at once if the stream does not have that message
 //   status\n              answers with one line of JSON
 //   status POOL NAME\n    the state of one repository, with its number of artifacts and their digest
 //   join HOST [POOL NAME]\n  starts to copy what this host lacks (this repository, or all) from HOST
@@ -20,7 +23,7 @@
 //                                   the client disconnects; or `ok taken by HOST`. When the lease is
 //                                   lost, a second answer says why, and the connection is closed
 //
-// Answers: `ok JSON\n` (claim: `ok VALUE\n`) or `error TEXT\n`. A KEY consists of letters, digits and any
+// Answers: `ok ANSWER\n` or `error TEXT\n`. A KEY consists of letters, digits and any
 // of "-_=/."; a VALUE does not contain spaces. The socket's owner and mode restrict access.
 #pragma once
 
@@ -35,6 +38,12 @@
 #include "quarry/base/result.h"
 
 namespace quarry::control {
+
+/// A position in the stream, see replica::StreamPosition.
+struct PublishedPosition {
+  std::int64_t created = 0;
+  std::uint64_t sequence = 0;  // 0: unknown
+};
 
 /// The right of one process of the group to do something. Its destruction gives the lease back.
 class Lease {
@@ -59,12 +68,16 @@ class Publication {
   Publication(std::string socket, std::chrono::milliseconds time_out)
       : socket_(std::move(socket)), time_out_(time_out) {}
 
-  /// Returns when everything that the repository held at the time of the call is in the stream.
+  /// Returns when everything that the repository held at the time of the call is in the stream, up to
+  /// the returned position.
   /// Errors: kBusy (not in time), kNotFound (quarry-replica does not run), kDenied, kIo (also
   /// if quarry-replica answers with an error).
-  Result<void> publish(std::string_view pool, std::string_view name) const;
+  Result<PublishedPosition> publish(std::string_view pool, std::string_view name) const;
   /// Does not wait. Errors are ignored, because quarry-replica also finds changes by itself.
   void notify(std::string_view pool, std::string_view name) const;
+  /// Waits until the message SEQUENCE has been applied to the repository. Errors: the same as for
+  /// publish().
+  Result<void> wait(std::string_view pool, std::string_view name, std::uint64_t sequence) const;
   /// Returns the status as JSON. Errors: the same as for publish().
   Result<std::string> status() const;
   /// Returns the state of one repository as JSON.

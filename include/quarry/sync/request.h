@@ -10,6 +10,7 @@
 #include <string_view>
 
 #include "quarry/repository/receipt.h"
+#include "quarry/sync/host_group.h"
 
 namespace quarry::sync {
 
@@ -86,6 +87,7 @@ struct Request {
   LoginGuard* logins = nullptr;
   /// Not owned. Null if the repository is not replicated.
   SharedLocks* locks = nullptr;
+  HostGroup* hosts = nullptr;
   /// The URL under which the client reaches the repository, without a trailing slash. May be empty.
   std::string_view own_url = {};
   /// Called regularly with the progress, for the scoreboard. Optional.
@@ -113,6 +115,8 @@ struct Reply {
   std::string content_type;
   std::string body;
   SessionFigures figures;
+  /// Whether the push failed only because other hosts cannot be reached, so it can be repeated later.
+  bool may_retry = false;
 };
 
 bool is_sync_content_type(std::string_view content_type);

@@ -28,8 +28,4 @@ Reply answer(repository::Repository& repository, const SessionOptions& options,
 Reply refusal_reply(repository::Repository& repository, std::string_view content_type,
                     const std::string& why);
 
-/// Returns a reply to a request of CONTENT_TYPE that consists of the error WHY.
-Reply error_reply(repository::Repository& repository, std::string_view content_type,
-                  const std::string& why);
-
 }  // namespace quarry::sync

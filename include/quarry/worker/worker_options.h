@@ -34,6 +34,8 @@ struct StatusOptions {
   /// Sources of the figures on the operator's page that the pool's own scoreboard does not contain.
   /// If `sources.pools` is empty, the page of all pools does not exist.
   pages::ServerSources sources = {};
+  /// The state of quarry-replica (control/replica_state.h). Empty if the pool is not replicated.
+  std::filesystem::path replica_state = {};
 };
 
 /// Limits per client and per repository; 0: no limit.
@@ -73,7 +75,9 @@ using PeerNumbers = std::map<std::string, std::vector<std::uint32_t>, std::less<
 
 /// How changes of the pool's repositories reach other hosts (control/publication.h).
 struct ReplicationOptions {
-  std::string socket;  // of quarry-replica; "": the repositories are not replicated
+  std::string socket;     // of quarry-replica; "": the repositories are not replicated
+  std::string host = {};  // name of this host
+  std::filesystem::path state_file = {};  // see control/replica_state.h
   /// Whether a push succeeds only if other hosts have confirmed it in time.
   bool waits = true;
   std::chrono::milliseconds time_out{10'000};

@@ -36,13 +36,15 @@ using master::Service;
 
 worker::StatusOptions status_options(const master::PoolConfig& pool,
                                      const std::optional<PagesService>& pages,
-                                     const pages::ServerSources& sources) {
-  return {pool.name,
-          pool.status_path,
-          pool.ping_path,
-          pool.ping_response,
-          pages ? pages->figures : nullptr,
-          sources};
+                                     const pages::ServerSources& sources,
+                                     const worker::ReplicationOptions& replication) {
+  return {.pool = pool.name,
+          .status_path = pool.status_path,
+          .ping_path = pool.ping_path,
+          .ping_response = pool.ping_response,
+          .pages = pages ? pages->figures : nullptr,
+          .sources = sources,
+          .replica_state = replication.state_file};
 }
 
 /// Returns the shared figures for pools with `status_all` and for the metrics, or null if CONFIG
@@ -71,6 +73,8 @@ worker::WorkerOptions worker_options(const master::PoolConfig& pool,
   options.peers = peer_numbers(peers);
   if (replica && is_replicated(*replica, pool)) {
     options.replication = {.socket = replica->socket,
+                           .host = replica->options.stream.host,
+                           .state_file = replica->options.folder / "state",
                            .waits = replica->options.waits_for_quorum,
                            .time_out = replica->options.acknowledge_timeout};
   }
@@ -119,8 +123,7 @@ Result<void> unless_reloading(Start start, Result<void> opened) {
 using Inherited = std::vector<master::InheritedSocket>;
 
 Result<Service> pool_service(const master::PoolConfig& pool, worker::WorkerOptions options,
-                             const std::optional<PagesService>& pages,
-                             const pages::ServerSources& sources, Start start,
+                             const std::optional<PagesService>& pages, Start start,
                              Inherited& inherited) {
   if (!pool.listen) return fail(ErrorCode::kInvalid, "a pool needs listen");
   Service service;
@@ -137,7 +140,6 @@ Result<Service> pool_service(const master::PoolConfig& pool, worker::WorkerOptio
   QUARRY_TRY_ASSIGN(service.listener,
                     master::Listener::open(*pool.listen, pool.listen_options, &inherited));
 
-  options.status = status_options(pool, pages, sources);
   if (options.access_log) {
     service.kept_descriptors.push_back(options.access_log->fd());
     service.kept_memories.push_back(
@@ -161,8 +163,7 @@ Result<Service> pool_service(const master::PoolConfig& pool, worker::WorkerOptio
 /// Returns the service for POOL's status pages on a separate address. OBSERVED is the service of
 /// the pool.
 Result<Service> status_service(const master::PoolConfig& pool, const Service& observed,
-                               const std::optional<PagesService>& pages,
-                               const pages::ServerSources& sources, Inherited& inherited) {
+                               const worker::StatusOptions& status, Inherited& inherited) {
   Service service;
   service.name = fmt::format("status {}", pool.name);
   service.kind = master::ServiceKind::kObserver;
@@ -171,7 +172,7 @@ Result<Service> status_service(const master::PoolConfig& pool, const Service& ob
   service.observes = observed.name;
   QUARRY_TRY_ASSIGN(service.listener,
                     master::Listener::open(*pool.status_listen, pool.listen_options, &inherited));
-  worker::StatusServerOptions options{.status = status_options(pool, pages, sources),
+  worker::StatusServerOptions options{.status = status,
                                       .queue = base::ListenQueue::of(observed.listener.fd()),
                                       .allowed_clients = pool.allowed_clients};
   service.run = [options = std::move(options)](ChildContext& child) {
@@ -401,9 +402,11 @@ Result<std::vector<Service>> compose(const master::Config& config,
     if (pages) metrics.pages.emplace_back(pool.name, pages->figures);
     QUARRY_TRY_ASSIGN(const auto of_front, tally_of_front(config, pool));
     const auto tallies = tallies_before(of_front, pages);
-    const auto sources = page_sources(config, pool, overview, tallies, logs);
+    for_workers.status = status_options(
+        pool, pages, page_sources(config, pool, overview, tallies, logs), for_workers.replication);
+    const worker::StatusOptions status_pages = for_workers.status;
     QUARRY_TRY_ASSIGN(auto service,
-                      pool_service(pool, std::move(for_workers), pages, sources, start, inherited));
+                      pool_service(pool, std::move(for_workers), pages, start, inherited));
     if (&pool == &config.pools.front() && base::lost_lines_memory() >= 0) {
       service.kept_memories.push_back(
           {kErrorLogMemory, base::lost_lines_memory(), base::LostLines::kLayout});
@@ -424,7 +427,7 @@ Result<std::vector<Service>> compose(const master::Config& config,
     }
     std::optional<Service> status;
     if (pool.status_listen) {
-      QUARRY_TRY_ASSIGN(status, status_service(pool, service, pages, sources, inherited));
+      QUARRY_TRY_ASSIGN(status, status_service(pool, service, status_pages, inherited));
       if (pool.status_all) keep_figures(logs, *status);
       base::log(base::LogLevel::kNotice, "[{}] listening on {}", status->name,
                 address_text(*status));

@@ -185,7 +185,10 @@ Result<void> ClientSession::State::continue_clone(const ClientReply& reply) {
     return fail(ErrorCode::kInvalid,
                 "the reply to the clone has no clone_seqno card: not a Fossil server");
   }
-  if (reply.clone_next().value_or(0) != 0) {
+  // Another host of a group continues the clone if it begins again. Its reply contains the names of
+  // all artifacts, and the client pulls those that it lacks.
+  const bool is_by_name = clone_next > 1 && reply.clone_next() == 1U;
+  if (reply.clone_next().value_or(0) != 0 && !is_by_name) {
     return fail(ErrorCode::kInvalid,
                 "the clone makes no progress: the server repeats a clone_seqno");
   }

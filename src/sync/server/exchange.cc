@@ -48,7 +48,7 @@ Result<void> Exchange::announce() {
   return {};
 }
 
-Result<Exchange::Outcome> Exchange::run(std::string_view cards, bool may_stop_for_clusters) {
+Result<Exchange::Outcome> Exchange::run(std::string_view cards, Stops stops) {
   reader_ = CardReader(cards, {.max_cards = options_.max_cards});
   if (options_.all_rights) sync_user_.trust();
   sync_user_.remote_user(request_.remote_user);
@@ -70,16 +70,21 @@ Result<Exchange::Outcome> Exchange::run(std::string_view cards, bool may_stop_fo
   client_has_.seal();
   if (may_push_) QUARRY_TRY(intake_.mention(client_has_));
   if (intake_.needs_receipt()) return Outcome::kNeedsReceipt;
-  if (may_stop_for_clusters && receipt_ == nullptr && may_pull_ && calls_for_clusters()) {
+  if (stops.for_hosts && receipt_ == nullptr) {
+    QUARRY_TRY_ASSIGN(const bool is_behind, this->is_behind());
+    if (is_behind) return Outcome::kIsBehind;
+  }
+  if (stops.for_clusters && receipt_ == nullptr && may_pull_ && calls_for_clusters()) {
     return Outcome::kWantsClusters;
   }
   supply_.set_client(client_, private_session_);
   report_progress("answering");
-  if (is_clone_) {
+  if (is_clone_ && !is_clone_by_name()) {
     QUARRY_TRY(clone_version_ >= 2 ? supply_.clone(clone_version_, clone_first_)
                                    : supply_.clone_by_name());
   }
   QUARRY_TRY(supply_.answer_wanted(client_has_));
+  if (is_clone_by_name()) QUARRY_TRY(supply_.continue_clone(clone_first_ > 1, client_has_));
   if (may_push_) QUARRY_TRY(finish_push());
   if (may_pull_) QUARRY_TRY(announce());
   pragmas_.finish();
@@ -117,7 +122,10 @@ Result<void> Exchange::handle() {
       return unversioned_.file(reader_);
     case CardType::kUvgimme:
       return unversioned_.gimme(reader_);
-    default:  // cookie cards, which are ignored because this server does not send any
+    case CardType::kCookie:
+      if (request_.hosts != nullptr) cookie_ = HostCookie::parse(reader_[1]);
+      return {};
+    default:
       return {};
   }
 }
@@ -196,7 +204,7 @@ Result<void> Exchange::igot() {
 
 Result<void> Exchange::gimme() {
   if (!HashName::parse(reader_[1])) return std::unexpected(reader_.misshapen());
-  if (may_pull_) supply_.want(reader_[1]);
+  if (may_pull_ || is_clone_by_name()) supply_.want(reader_[1]);
   return {};
 }
 
@@ -229,6 +237,32 @@ Result<void> Exchange::pragma() {
     return pragmas_.read(reader_);
   }
   return {};
+}
+
+bool Exchange::is_clone_by_name() const {
+  if (!is_clone_ || clone_version_ < 2 || !cookie_) return false;
+  return clone_first_ > 1 ? cookie_->host != request_.hosts->host() : cookie_->is_by_name;
+}
+
+/// Only users can have pushed, so nobody else can make a worker wait.
+Result<bool> Exchange::is_behind() {
+  if (!may_pull_ || !cookie_ || cookie_->position.sequence == 0 || !sync_user_.login_name() ||
+      cookie_->host == request_.hosts->host()) {
+    return false;
+  }
+  repository::ReplicaTables tables(repository_);
+  QUARRY_TRY_ASSIGN(const bool exist, tables.exist());
+  if (!exist) return false;
+  QUARRY_TRY_ASSIGN(const repository::ReplicaPosition position, tables.position());
+  return position.created == cookie_->position.created &&
+         position.sequence < cookie_->position.sequence;
+}
+
+std::optional<HostCookie> Exchange::cookie(
+    const std::optional<repository::ReplicaPosition>& position) const {
+  if (is_clone_) return HostCookie{request_.hosts->host(), {}, is_clone_by_name()};
+  if (!position) return std::nullopt;
+  return HostCookie{request_.hosts->host(), *position};
 }
 
 bool Exchange::calls_for_clusters() {

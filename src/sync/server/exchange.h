@@ -8,6 +8,7 @@
 // Used by ServerSession.
 #pragma once
 
+#include <optional>
 #include <string_view>
 
 #include "cards/bound.h"
@@ -33,6 +34,7 @@ class Exchange {
     kDone,           // the reply is complete
     kNeedsReceipt,   // a card has to be stored, but the receipt is null
     kWantsClusters,  // there are enough unclustered artifacts to make clusters
+    kIsBehind,       // the client's last push to another host might be missing
   };
 
   /// The arguments are not owned, and must outlive the exchange. RECEIPT is null for a read-only
@@ -40,16 +42,25 @@ class Exchange {
   Exchange(repository::Repository& repository, const SessionOptions& options,
            const Request& request, Bound& bound, repository::Receipt* receipt);
 
-  /// Processes the decoded CARDS and builds the reply. Returns kWantsClusters only if
-  /// MAY_STOP_FOR_CLUSTERS is set. The caller has to report an error to
-  /// the client.
-  Result<Outcome> run(std::string_view cards, bool may_stop_for_clusters);
+  /// When run() may stop early.
+  struct Stops {
+    bool for_clusters = false;
+    bool for_hosts = false;
+  };
+  /// Processes the decoded CARDS and builds the reply. Returns kWantsClusters and kIsBehind only if
+  /// STOPS permits it. The caller has to report an error to the client.
+  Result<Outcome> run(std::string_view cards, Stops stops);
 
   /// Returns the reply without its timestamp. Call after run() has returned kDone.
   CardWriter& reply() { return writer_; }
   /// Returns whether a clone of version 3 or later was granted. The reply to such a clone is sent
   /// uncompressed.
-  bool is_plain_clone() const { return clone_version_ >= 3; }
+  bool is_plain_clone() const { return clone_version_ >= 3 && !is_clone_by_name(); }
+  /// Returns the cookie for the client, if any. POSITION: see HostGroup::publish().
+  std::optional<HostCookie> cookie(
+      const std::optional<repository::ReplicaPosition>& position) const;
+  /// Returns the cookie that the client has sent, if it is the cookie of a host.
+  const std::optional<HostCookie>& received_cookie() const { return cookie_; }
   /// Returns whether the request failed because the user does not have the right to clone.
   bool refused_clone() const { return clone_refused_; }
   /// Returns whether a hook embargo still has to be removed. A pass without a receipt cannot remove
@@ -77,6 +88,9 @@ class Exchange {
   Result<void> finish_push();
   Result<void> announce();
   bool calls_for_clusters();
+  /// Returns whether the client continues a clone that another host has begun.
+  bool is_clone_by_name() const;
+  Result<bool> is_behind();
   std::string_view operation() const;
 
   repository::Repository& repository_;
@@ -102,6 +116,7 @@ class Exchange {
   bool clone_refused_ = false;
   std::uint64_t clone_version_ = 0;
   repository::Rid clone_first_ = 0;
+  std::optional<HostCookie> cookie_;
   bool private_session_ = false;
   bool private_refused_ = false;
   bool next_is_private_ = false;

@@ -30,6 +30,12 @@ bool is_fault(ErrorCode code) {
 // Fossil's message to a client if the server does not support the schema of the repository.
 constexpr std::string_view kUnknownSchema = "database schema is out-of-date on the server.";
 
+// Errors of pushes to a replicated repository.
+constexpr std::string_view kNotStored =
+    "the push was not stored, because the other hosts cannot be reached: push again later";
+constexpr std::string_view kNotConfirmed =
+    "the push is stored on this host, but the other hosts have not confirmed it: push again later";
+
 /// Returns the text for the client. Problems with the repository, and the repository's path, are
 /// written only to the log.
 std::string client_message(const Error& error) {
@@ -129,12 +135,21 @@ class ServerSession {
   }
 
   Reply converse() {
-    auto outcome = read(/*may_stop_for_clusters=*/true);
+    auto outcome = read({.for_clusters = true, .for_hosts = request_.hosts != nullptr});
+    if (outcome && *outcome == Outcome::kIsBehind) {
+      exchange_->report_progress("waiting for changes of other hosts");
+      request_.hosts->wait(exchange_->received_cookie()->position.sequence);
+      outcome = read({.for_clusters = true});
+    }
     if (outcome && *outcome == Outcome::kWantsClusters) {
       try_briefly([](Receipt& receipt) { return receipt.make_clusters(); });
-      outcome = read(/*may_stop_for_clusters=*/false);
+      outcome = read({});
     }
-    if (outcome && *outcome == Outcome::kNeedsReceipt) outcome = receive();
+    if (outcome && *outcome == Outcome::kNeedsReceipt) {
+      const std::string obstacle = request_.hosts != nullptr ? request_.hosts->obstacle() : "";
+      if (!obstacle.empty()) return refuse_for_now(kNotStored, obstacle);
+      outcome = receive();
+    }
     if (!outcome) return refuse(std::move(outcome).error());
     if (exchange_->leaves_embargo()) {
       try_briefly(
@@ -143,28 +158,28 @@ class ServerSession {
     return grant();
   }
 
-  Result<Outcome> read(bool may_stop_for_clusters) {
+  Result<Outcome> read(Exchange::Stops stops) {
     QUARRY_TRY_ASSIGN(const auto snapshot, repository_.snapshot());
-    return pass(nullptr, may_stop_for_clusters);
+    return pass(nullptr, stops);
   }
 
   /// Stores the whole request. After an error, nothing is stored.
   Result<Outcome> receive() {
     exchange_->report_progress("waiting for the write lock");
     QUARRY_TRY_ASSIGN(Receipt receipt, repository_.receive());
-    QUARRY_TRY_ASSIGN(const Outcome outcome, pass(&receipt, false));
+    QUARRY_TRY_ASSIGN(const Outcome outcome, pass(&receipt, {}));
     exchange_->report_progress("committing");
     QUARRY_TRY(receipt.commit());
     return outcome;
   }
 
-  Result<Outcome> pass(Receipt* receipt, bool may_stop_for_clusters) {
+  Result<Outcome> pass(Receipt* receipt, Exchange::Stops stops) {
     if (auto known = repository_.check_schema(); !known) {
       knows_schema_ = false;
       return std::unexpected(std::move(known).error());
     }
     exchange_.emplace(repository_, options_, request_, bound_, receipt);
-    return exchange_->run(cards_, may_stop_for_clusters);
+    return exchange_->run(cards_, stops);
   }
 
   /// Does optional work, unless another process is writing at the moment.
@@ -180,8 +195,27 @@ class ServerSession {
   Reply grant() {
     const BodyFormat format = exchange_->is_plain_clone() ? BodyFormat::kPlainClone : format_;
     CardWriter& writer = exchange_->reply();
+    if (request_.hosts != nullptr) {
+      const auto position = request_.hosts->publish(exchange_->figures());
+      if (!position) return refuse_for_now(kNotConfirmed, position.error().message);
+      if (const auto cookie = exchange_->cookie(*position)) writer.card({"cookie", cookie->text()});
+    }
     writer.timestamp(now(), 0);
     return make_reply(format, writer.take(), exchange_->figures());
+  }
+
+  /// Returns the reply to a push that can succeed when other hosts can be reached again. Clients get
+  /// the error WHAT; the log contains WHY.
+  Reply refuse_for_now(std::string_view what, const std::string& why) {
+    CardWriter writer;
+    writer.error(what);
+    writer.timestamp(now(), 1);
+    SessionFigures figures = exchange_->figures();
+    figures.error = why;
+    figures.is_fault = true;
+    Reply reply = make_reply(format_, writer.take(), std::move(figures));
+    reply.may_retry = true;
+    return reply;
   }
 
   Reply refuse(Error error) {
@@ -218,27 +252,18 @@ class ServerSession {
   bool knows_schema_ = true;
 };
 
-Reply error_reply(Repository& repository, std::string_view content_type, const std::string& why,
-                  bool is_message) {
+}  // namespace
+
+Reply refusal_reply(Repository& repository, std::string_view content_type, const std::string& why) {
   const auto format = request_format(content_type);
   if (!format) return http_error(415, "not a sync request");
   CardWriter writer;
-  if (is_message) writer.message(why);
+  writer.message(why);
   writer.error(why);
   writer.timestamp(repository.options().clock->now(), 1);
   SessionFigures figures;
   figures.error = why;
   return make_reply(*format, writer.take(), std::move(figures));
-}
-
-}  // namespace
-
-Reply refusal_reply(Repository& repository, std::string_view content_type, const std::string& why) {
-  return error_reply(repository, content_type, why, /*is_message=*/true);
-}
-
-Reply error_reply(Repository& repository, std::string_view content_type, const std::string& why) {
-  return error_reply(repository, content_type, why, /*is_message=*/false);
 }
 
 Reply answer(Repository& repository, const SessionOptions& options, const Request& request) {

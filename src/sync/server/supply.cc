@@ -104,6 +104,25 @@ Result<void> Supply::clone(std::uint64_t version, Rid first) {
   return {};
 }
 
+Result<void> Supply::continue_clone(bool is_first, NameList& client_has) {
+  if (is_first) {
+    QUARRY_TRY(announce_all(client_has));
+    // fossil does not continue after a reply without artifacts.
+    Result<void> sending;
+    const auto send_one = [&](const StoredArtifact& stored) {
+      sending = check_age(stored.name);
+      if (sending) sending = send_whole(stored.rid, stored.name.str());
+      return false;
+    };
+    QUARRY_TRY(repository_.visit_stored(1, send_one));
+    QUARRY_TRY(sending);
+  }
+  // If clone_seqno is 1, fossil requests artifacts by name. If it is 0, the clone ends.
+  writer_.card({"clone_seqno", is_first || wanted_.size() > 0 ? "1" : "0"});
+  writer_.push(repository_.settings().server_code(), repository_.settings().project_code());
+  return {};
+}
+
 Result<void> Supply::send_whole(Rid rid, std::string_view name) {
   QUARRY_TRY_ASSIGN(const std::string content, repository_.content(rid));
   writer_.file(name, {}, content);

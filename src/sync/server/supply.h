@@ -47,6 +47,12 @@ class Supply {
   /// private session. Errors: kInvalid (the client is too old for this repository), errors from
   /// reading.
   Result<void> clone(std::uint64_t version, repository::Rid first);
+  /// Answers `clone VERSION FIRST` if another host has sent a part of the clone. The row ids of the
+  /// hosts differ, and so do their deltas: a delta of each host on an artifact of the other could
+  /// form a cycle. Therefore, the first reply IS_FIRST contains the names of all artifacts, the
+  /// client then requests those that it lacks, and each requested artifact is sent without sources
+  /// that the client might lack. Call after answer_wanted().
+  Result<void> continue_clone(bool is_first, NameList& client_has);
   /// Processes a `gimme` card.
   void want(std::string_view name) { wanted_.add(name); }
   /// Answers all `gimme` cards. The artifacts in CLIENT_HAS, which must be sealed, are used as

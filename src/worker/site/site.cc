@@ -18,12 +18,14 @@
 #include "quarry/pages/repository_page.h"
 #include "quarry/sync/server_session.h"
 #include "quarry/worker/queue_endpoint.h"
+#include "session_hosts.h"
 
 namespace quarry::worker {
 namespace {
 
 // Maximum time to wait for other hosts when a client asks for a check-in lock.
 constexpr std::chrono::milliseconds kMaxLockTime{2000};
+constexpr const char* kRetryAfter = "Retry-After: 5\r\n";
 
 Reply refuse(const http::Refusal& refusal) {
   Reply reply = text_reply(refusal.status, refusal.text);
@@ -59,6 +61,7 @@ Reply reply_of(sync::Reply answer, const repository::Repository& repository,
   reply.status = answer.status;
   reply.content_type = std::move(answer.content_type);
   reply.body = std::move(answer.body);
+  if (answer.may_retry) reply.headers = kRetryAfter;
   reply.user = std::move(answer.figures.user);
   reply.operation = std::move(answer.figures.operation);
   reply.failed_login = std::move(answer.figures.failed_login);
@@ -101,7 +104,6 @@ Site::Site(const WorkerOptions& options, const scoreboard::Board& board,
       cache_(options.cache, open_options()),
       index_(options.repositories, open_options()),
       background_(options, master),
-      publication_(options.replication.socket, options.replication.time_out),
       locks_publication_(options.replication.socket,
                          std::min(options.replication.time_out, kMaxLockTime)) {}
 
@@ -156,7 +158,7 @@ Reply Site::answer(const Request& request, BodyReader& body, scoreboard::Slot& s
   slot.executing(target->name ? target->name->str() : "");
   if (may_pass_on() && is_page(request.method, request.content_type, *target)) {
     Reply reply = text_reply(503, "too many pages are being generated: try again in a moment");
-    reply.headers = "Retry-After: 5\r\n";
+    reply.headers = kRetryAfter;
     return reply;
   }
   const auto endpoint = endpoint_of(request.method, request.content_type, *target);
@@ -199,6 +201,8 @@ Reply Site::answer_sync(const Request& request, const Target& target, BodyReader
                     body->size());
   }
   GroupLocks locks(locks_publication_, options_.pool, asked_name_, options_.open.clock->now());
+  SessionHosts hosts(options_.replication, options_.pool, asked_name_, **repository,
+                     cache_.confirmed_state(), slot);
   sync::Reply answer = sync::answer(
       **repository, options_.session,
       {
@@ -209,6 +213,7 @@ Reply Site::answer_sync(const Request& request, const Target& target, BodyReader
           .cookie = request.cookie,
           .logins = &admission,
           .locks = options_.replication.socket.empty() ? nullptr : &locks,
+          .hosts = options_.replication.socket.empty() ? nullptr : &hosts,
           .own_url = own_url,
           .on_progress =
               [&slot](const sync::SessionProgress& now) {
@@ -217,38 +222,7 @@ Reply Site::answer_sync(const Request& request, const Target& target, BodyReader
           .has_left = request.has_left,
       });
   has_brought_ = answer.figures.has_news;
-  publish(request, **repository, slot, answer);
   return reply_of(std::move(answer), **repository, body->size());
-}
-
-void Site::publish(const Request& request, repository::Repository& repository,
-                   scoreboard::Slot& slot, sync::Reply& answer) {
-  const ReplicationOptions& options = options_.replication;
-  if (options.socket.empty()) return;
-  sync::SessionFigures& figures = answer.figures;
-  if (!options.waits) {
-    if (figures.has_news) publication_.notify(options_.pool, asked_name_);
-    return;
-  }
-  const std::uint64_t state = repository.state();
-  std::uint64_t& confirmed = cache_.confirmed_state();
-  // A repeated push does not store anything, but its artifacts might still be only on this host.
-  const bool is_push = figures.operation == "push" || figures.operation == "sync";
-  const bool may_be_unconfirmed = is_push && figures.error.empty() && state != confirmed;
-  if (!figures.has_news && !may_be_unconfirmed) return;
-  slot.doing(figures.user, figures.operation, "waiting for other hosts");
-  const auto published = publication_.publish(options_.pool, asked_name_);
-  if (published) {
-    confirmed = state;
-    return;
-  }
-  sync::Reply failure = sync::error_reply(repository, request.content_type,
-                                          "the push is stored on this host, but the other hosts "
-                                          "have not confirmed it: push again later");
-  answer.content_type = std::move(failure.content_type);
-  answer.body = std::move(failure.body);
-  figures.error = published.error().message;
-  figures.is_fault = true;
 }
 
 Reply Site::answer_queue(const Request& request, const Target& target, BodyReader& body,

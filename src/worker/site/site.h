@@ -9,7 +9,6 @@
 #include "fastcgi/request.h"
 #include "pool_checkpoint_barrier.h"
 #include "quarry/base/listen_queue.h"
-#include "quarry/control/publication.h"
 #include "quarry/pages/repository_index.h"
 #include "quarry/scoreboard/scoreboard.h"
 #include "quarry/sync/request.h"
@@ -47,10 +46,6 @@ class Site : public Handler {
   repository::OpenOptions open_options();
   Reply answer_sync(const Request& request, const Target& target, BodyReader& reader,
                     scoreboard::Slot& slot);
-  /// Publishes what REQUEST has stored. If the pool's options say so, waits until other hosts have
-  /// confirmed it, or puts an error into ANSWER, the reply, if they do not.
-  void publish(const Request& request, repository::Repository& repository, scoreboard::Slot& slot,
-               sync::Reply& answer);
   Reply answer_queue(const Request& request, const Target& target, BodyReader& body,
                      scoreboard::Slot& slot);
   Reply describe(const Request& request, const Target& target);
@@ -67,8 +62,7 @@ class Site : public Handler {
   RepositoryCache cache_;
   pages::RepositoryIndex index_;
   Background background_;
-  control::Publication publication_;
-  control::Publication locks_publication_;  // with a shorter timeout
+  control::Publication locks_publication_;  // with a short timeout
   /// The repository of the last request, owned by the cache. Null after work_after_reply().
   repository::Repository* asked_ = nullptr;
   std::string asked_name_;

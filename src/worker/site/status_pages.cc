@@ -1,7 +1,11 @@
 #include "status_pages.h"
 
+#include <fmt/core.h>
 #include <unistd.h>
 
+#include "quarry/base/number.h"
+#include "quarry/control/replica_state.h"
+#include "quarry/http/form.h"
 #include "quarry/http/web_page.h"
 #include "quarry/pages/live_page.h"
 #include "quarry/scoreboard/status.h"
@@ -41,7 +45,30 @@ std::optional<Reply> StatusPages::answer(const Request& request, scoreboard::Slo
     reply.operation = "status";
     return reply;
   }
-  return page("text/plain;charset=UTF-8", options_.ping_response);
+  return ping(request);
+}
+
+Reply StatusPages::ping(const Request& request) const {
+  std::string obstacle;
+  const std::string max_lag = http::form_value(request.query, "max_lag").value_or("?");
+  if (!max_lag.empty()) {
+    const auto seconds = base::parse_number<std::uint32_t>(max_lag);
+    if (!seconds) return text_reply(400, "max_lag is not a number of seconds");
+    if (!options_.replica_state.empty()) {
+      const auto state = control::ReplicaState::read(options_.replica_state);
+      obstacle = state.reason;
+      if (obstacle.empty() && state.lag > std::chrono::seconds(*seconds)) {
+        obstacle = fmt::format("this host lags {} seconds behind the other hosts",
+                               std::chrono::duration_cast<std::chrono::seconds>(state.lag).count());
+      }
+    }
+  }
+  Reply reply = page("text/plain;charset=UTF-8", options_.ping_response);
+  if (!obstacle.empty()) {
+    reply.status = 503;
+    reply.body = obstacle + "\n";
+  }
+  return reply;
 }
 
 Reply StatusPages::status(const Request& request) const {

@@ -28,6 +28,7 @@ class StatusPages {
 
  private:
   Reply status(const Request& request) const;
+  Reply ping(const Request& request) const;
 
   const StatusOptions& options_;
   const scoreboard::Board& board_;

@@ -126,6 +126,52 @@ def test_a_page_that_changes_the_repository_waits_for_other_hosts(server, replic
     assert set(replica.questions()) == {"publish www "}
 
 
+def state_of_replica(tmp_path, text: str, age: float = 0) -> None:
+    path = tmp_path / "replica" / "state"
+    path.parent.mkdir(exist_ok=True)
+    path.write_text(text + "\n")
+    os.utime(path, (time.time() - age,) * 2)
+
+
+def test_a_push_is_refused_early_if_the_other_hosts_are_known_to_be_away(server, replica, checkout, fresh, tmp_path):
+    checkout.commit_file("a.txt", "a\n", "one")
+    state_of_replica(tmp_path, "3000 1 no server of the stream answers")
+    trace = checkout.fossil.attempt("push", "--httptrace", cwd=checkout.folder)[1]
+    assert "Error: the push was not stored, because the other hosts cannot be reached: push again later" in trace
+    assert checkout.head() not in repofile.artifacts(fresh) and not replica.questions()
+    assert any("Retry-After: 5" in path.read_text(errors="replace") for path in checkout.folder.glob("http-reply-*"))
+    server.wait_for_log("no server of the stream answers")
+    assert "Error" not in checkout.fossil("pull", cwd=checkout.folder), "pulls continue"
+    state_of_replica(tmp_path, "3000 1 no server of the stream answers", age=3600)
+    assert "Error" not in push(checkout), "an old state does not count"
+
+
+def test_a_ping_fails_while_this_host_lags(start, replica, tmp_path):
+    server = start({"ping.path": "/ping"}, http={}, more=replica.section(tmp_path))
+    browser = Browser(server.port)
+
+    def ping(query: str) -> tuple[int, str]:
+        reply = browser.get(f"/ping{query}")
+        return reply.status, reply.text
+
+    assert ping("") == (200, "pong")
+    assert ping("?max_lag=5") == (503, "quarry-replica does not run\n")
+    for status, text, state in ((200, "pong", "0 0 "), (200, "pong", "5000 0 "),
+                                (503, "this host lags 7 seconds behind the other hosts\n", "7200 0 "),
+                                (503, "no server answers\n", "0 1 no server answers")):
+        state_of_replica(tmp_path, state)
+        assert ping("?max_lag=5") == (status, text)
+    state_of_replica(tmp_path, "0 0 ", age=3600)
+    assert ping("?max_lag=5")[0] == 503
+    assert ping("?max_lag=soon")[0] == 400
+    assert ping("") == (200, "pong")
+
+
+def test_a_ping_without_replication_ignores_the_lag(start):
+    server = start({"ping.path": "/ping"}, http={})
+    assert Browser(server.port).get("/ping?max_lag=5").text == "pong"
+
+
 def test_the_status(server, replica, tmp_path):
     status = {"host": "one", "group": "team", "connected": False, "error": "no server answers", "position": 7,
               "lag_messages": 2, "lag_seconds": 1.5, "repositories": 3, "failed": 1, "need_sync": 0,

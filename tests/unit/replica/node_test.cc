@@ -13,9 +13,11 @@
 #include <thread>
 
 #include "eventually.h"
+#include "lag.h"
 #include "memory_stream.h"
 #include "quarry/base/socket.h"
 #include "quarry/control/publication.h"
+#include "quarry/control/replica_state.h"
 #include "quarry/repository/whole_file.h"
 #include "temporary_folder.h"
 
@@ -118,8 +120,14 @@ class Host {
     REQUIRE(receipt->commit());
   }
   control::Publication publication() const { return {socket(), kPatienceTime}; }
-  Result<void> publish(std::string_view name = "a") const {
+  Result<control::PublishedPosition> publish(std::string_view name = "a") const {
     return publication().publish("www", name);
+  }
+  Result<void> wait(std::uint64_t sequence) const {
+    return control::Publication(socket(), kPatienceTime).wait("www", "a", sequence);
+  }
+  control::ReplicaState state() const {
+    return control::ReplicaState::read(folder_ / "state" / "state");
   }
   void put_and_publish(std::string_view content, std::string_view name = "a") const {
     put(content, name);
@@ -281,6 +289,57 @@ TEST_CASE_FIXTURE(Group,
   engine.set_up(true);
   CHECK(eventually([&] { return two.has("offline") && three.has("offline"); }));
   CHECK(eventually([&] { return one.publish().has_value(); }));
+}
+
+TEST_CASE_FIXTURE(Group, "a client waits until a push to another host has been applied") {
+  start();
+  one.put("first");
+  const auto position = one.publish();
+  REQUIRE(position);
+  CHECK(position->created == 1000);
+  CHECK(position->sequence == 1);
+  REQUIRE(eventually([&] { return two.wait(1).has_value(); }));
+  CHECK(two.has("first"));
+  const auto missing = two.wait(1000);
+  REQUIRE_FALSE(missing);
+  CHECK(missing.error().message == "the stream does not have this message");
+  OtherProgram other(two.file());
+  other.run("BEGIN IMMEDIATE");
+  one.put_and_publish("second");
+  auto waiting = std::async(std::launch::async,
+                            [&] { return eventually([&] { return two.wait(2).has_value(); }); });
+  CHECK_FALSE(two.has("second"));
+  other.run("COMMIT");
+  CHECK(waiting.get());
+  CHECK(two.has("second"));
+}
+
+TEST_CASE_FIXTURE(Group, "the state file says whether this host is up to date") {
+  start();
+  CHECK(eventually([&] { return one.state().reason.empty() && one.state().lag == 0ms; }));
+  engine.set_up(false);
+  CHECK(eventually([&] { return one.state().reason == "no server of the stream answers"; }));
+  engine.set_up(true);
+  CHECK(eventually([&] { return one.state().reason.empty() && !one.state().is_away; }));
+}
+
+TEST_CASE("the lag is the age of the oldest message that was not read") {
+  replica::Lag lag;
+  const replica::Lag::TimePoint start{};
+  CHECK(lag.update(5, 5, start) == 0ms);
+  CHECK(lag.update(7, 5, start + 1s) == 0ms);
+  CHECK(lag.update(9, 6, start + 3s) == 2s);
+  CHECK(lag.update(9, 7, start + 4s) == 0ms);  // 8 is at most a second old
+  CHECK(lag.update(9, 8, start + 5s) == 1s);
+  CHECK(lag.update(9, 9, start + 6s) == 0ms);
+  // Nobody knows what the other hosts do meanwhile.
+  CHECK(lag.update(std::nullopt, 9, start + 7s) == 0ms);
+  CHECK(lag.update(std::nullopt, 9, start + 17s) == 10s);
+  CHECK(lag.update(12, 9, start + 18s) == 11s);
+  CHECK(lag.update(12, 12, start + 19s) == 0ms);
+  // The stream was created again, and this host has not read it yet.
+  CHECK(lag.update(1, 0, start + 20s) == 1s);
+  CHECK(lag.update(1, 1, start + 21s) == 0ms);
 }
 
 TEST_CASE_FIXTURE(Group,

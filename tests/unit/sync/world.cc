@@ -182,6 +182,7 @@ std::string World::dump() {
 Reply World::ask(Request request) {
   if (request.content_type.empty()) request.content_type = "application/x-fossil-debug";
   if (request.remote_address.empty()) request.remote_address = "192.0.2.7";
+  request.hosts = hosts;
   Reply reply = answer(*repository_, options, request);
   figures_ = reply.figures;
   return reply;

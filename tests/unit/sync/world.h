@@ -88,6 +88,7 @@ class World {
   /// Returns the name of the initial check-in, which is the only artifact at first.
   const std::string& initial() const { return initial_; }
   SessionOptions options;
+  HostGroup* hosts = nullptr;
   StillClock& clock() { return clock_; }
   const SessionFigures& figures() const { return figures_; }
   repository::Repository& repository() { return *repository_; }
