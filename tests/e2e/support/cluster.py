@@ -148,7 +148,8 @@ jetstream {{ store_dir: "{self.folder}/nats", max_memory_store: 64MB, max_file_s
             "keep_size": "1G", "socket": self.folder / "replica.sock", "directory": self.folder / "replica"} | directives)
         where = {"repositories": self.repository.parent} if self.has_folder else {"repository": self.repository}
         text += daemon.section("www", {"listen": self.folder / "pool.sock", **where, "pm": "static", "pm.max_children": 2,
-                                       "pages": "fossil", "backoffice.lease_time": "1s"} | daemon.user())
+                                       "pages": "fossil", "backoffice.lease_time": "1s",
+                                       "ping.path": "/ping"} | daemon.user())
         (self.folder / "quarryd.conf").write_text(text)
 
     @property
