@@ -180,7 +180,7 @@ def test_the_status(server, replica, tmp_path):
     replica.answer("ok " + json.dumps(status))
     shown = succeeds("replica", "status", "--config", server.config).splitlines()
     assert shown[0] == "host one of group team: not connected: no server answers"
-    assert shown[1] == "position 7, lag 1.5s (2 messages); 3 repositories, 1 failed, 0 need a copy"
+    assert shown[1] == "position 7, lag 1.5s (2 messages); 3 repositories, 1 failed, 0 different"
     assert shown[-1].split(maxsplit=6) == ["www", "team/a", "7", "0", "0us", "2.0s", "the disk is full"]
     assert json.loads(succeeds("replica", "status", "--config", server.config, "--json")) == status
     replica.answer("error stopping")
