@@ -61,6 +61,9 @@ struct Servers : Text {
       if (host_in(url).empty()) {
         return fail(ErrorCode::kInvalid, "\"{}\" does not contain a host", base::printable(url));
       }
+      if (!joined.empty() && joined.starts_with(kTls) != url.starts_with(kTls)) {
+        return fail(ErrorCode::kInvalid, "either all or none of the URLs must begin with tls://");
+      }
       joined.append(joined.empty() ? "" : ",").append(url);
     }
     target = std::move(joined);

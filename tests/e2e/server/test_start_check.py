@@ -291,6 +291,7 @@ def test_replication_that_can_start(with_replication):
 @pytest.mark.parametrize(("words", "reason"), [
     ({"servers": "nats://192.0.2.1:4222"}, "servers: nats://192.0.2.1:4222 is not a loopback address: use tls://"),
     ({"servers": "tls://192.0.2.1:4222"}, "needs credentials, because tls://192.0.2.1:4222 is not a loopback address"),
+    ({"servers": "nats://localhost, tls://192.0.2.1"}, "servers: either all or none of the URLs must begin with tls://"),
     ({"servers": "tls://me:secret@192.0.2.1"}, "servers: a URL must not contain a user or password; use credentials"),
     ({"pools": "www, other"}, "pools: [other] does not exist"),
     ({"socket": "/tmp/" + "x" * 200}, "[replication] ")])

@@ -163,6 +163,8 @@ TEST_CASE("an address that is not loopback needs TLS and credentials") {
 TEST_CASE("the URL of a server must have a known scheme and a host, and no password") {
   CHECK(mistakes_with("servers = http://localhost\n").contains("does not begin with nats://"));
   CHECK(mistakes_with("servers = nats://\n").contains("does not contain a host"));
+  CHECK(mistakes_with("servers = tls://localhost, nats://localhost\n")
+            .contains("servers: either all or none of the URLs must begin with tls://"));
   const std::string mistake = mistakes_with("servers = tls://me:secret@host\n");
   CHECK(mistake.contains("must not contain a user or password; use credentials"));
   CHECK_FALSE(mistake.contains("secret"));
