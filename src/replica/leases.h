@@ -26,7 +26,7 @@ struct LeasesOptions {
   std::string host;
   std::chrono::milliseconds renew_interval{10000};
   /// A lease is lost if it was not renewed for this time, although it does not expire for other
-  /// hosts before kLeaseTime.
+  /// hosts before StreamOptions::lease_time.
   std::chrono::milliseconds lost_after{20000};
 };
 
