@@ -77,6 +77,7 @@ WALKS = {
     "INSERT OR IGNORE INTO fx_quarry_replica_received SELECT rcvid": "once, in a copy from another host",
     "FROM fx_quarry_replica_out": "changes that are not yet published",
     "FROM pending_alert": "pending notifications, at most a day's events",
+    "UPDATE pending_alert SET sentSep=true": "once, in a copy from another host",
     "FROM subscriber LEFT JOIN user": "everybody who gets mail",
     "FROM subscriber WHERE lastContact<=?2": "everybody who gets mail, once a week",
     "UPDATE subscriber SET lastContact=mtime": "once in the life of a file",
