@@ -110,6 +110,10 @@ def test_the_couriers_destinations_are_shown_without_secrets(start, fresh, tmp_p
         assert "no: " not in text and "path-is-secret" not in text
         assert document(two.port)["courier"]["running"] is True
         assert "chat" not in json.dumps(document(two.port, "/status?live&json"))
+        two.daemon.change("[destination chat]", "[destination talk]")
+        two.daemon.reload()
+        process.wait_until(lambda: "talk" in destinations(two.port), "the new destination")
+        assert set(destinations(two.port)) == {"talk", "quiet"}, "the events of a removed destination are not counted"
 
 
 def refusals(document: dict) -> dict[tuple[str, str, int], dict]:

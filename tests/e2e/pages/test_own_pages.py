@@ -220,6 +220,12 @@ def test_a_page_not_found_of_a_single_repository_links_to_the_project(launch, fr
     assert "List of the repositories" not in page.text
 
 
+def test_a_repository_that_may_be_read_but_not_cloned(launch, fresh):
+    repofile.set_capabilities(fresh, "nobody", "o")
+    page = Browser(launch(fresh).port).get("/", Accept=HTML)
+    assert "Cloning needs an account" in page.text and "USER@" in page.text and "private" not in page.text
+
+
 def test_an_empty_index_says_what_to_do(launch, tmp_path):
     (tmp_path / "none").mkdir()
     page = Browser(launch(tmp_path / "none", settings={"index": "on"}).port).get("/", Accept=HTML)
