@@ -398,7 +398,7 @@ def test_figures_are_in_the_metrics_and_on_the_live_page(shipping):
 
 def test_a_full_queue_loses_lines_and_counts_them(shipping):
     destination = {"type": "loki", "url": f"http://127.0.0.1:{free_port()}/", "queue.size": 100, "queue.maxfilesize": "1k",
-                   "queue.maxdiskspace": "10k", "queue.timeoutenqueue": 0}
+                   "queue.maxdiskspace": "10k", "queue.timeoutenqueue": 0, "queue.dequeuebatchsize": 10}
     server = shipping.start(destination)
     ask(server, 0, 1000)
     def wait_for_all() -> None:
