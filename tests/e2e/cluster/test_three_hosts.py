@@ -209,8 +209,8 @@ def test_two_clients_commit_on_two_hosts(start_hosts, fossil, tmp_path):
         commit = ("commit", "--no-warnings", "--no-prompt", "-m", "mine")
         status, output = fossil.attempt(*commit, cwd=bert.folder)
         assert status != 0 and 'Might fork due to a check-in race with user "writer"' in output
-        # Without a lock, it makes a fork.
-        bert(*commit, "--allow-fork")
+    # Without a lock, it makes a fork.
+    bert(*commit, "--allow-fork")
     hosts.wait_until_equal()
     for host in hosts.hosts:
         assert repofile.value(host.repository, "SELECT count(*) FROM leaf") == 2
