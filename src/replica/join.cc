@@ -77,24 +77,34 @@ void Join::add_result(const Listed& listed, const char* result, const std::strin
       {{"repository", listed.text()}, {"result", result}, {"reason", reason}});
 }
 
-Result<std::string> Join::find_host(const std::string& wanted) const {
-  if (!wanted.empty()) return wanted;
+/// Returns the hosts to ask, in this order.
+Result<std::vector<std::string>> Join::find_hosts(const std::string& wanted) const {
+  if (!wanted.empty()) return std::vector{wanted};
   const auto end = std::chrono::steady_clock::now() + kHostTime;
   do {
+    std::vector<std::string> hosts;
     for (const Peers::Host& host : peers_.hosts()) {
-      if (!host.is_silent) return host.name;
+      if (!host.is_silent) hosts.push_back(host.name);
     }
+    if (!hosts.empty()) return hosts;
     std::this_thread::sleep_for(kPoll);
   } while (!is_stopping_ && std::chrono::steady_clock::now() < end);
   return fail(ErrorCode::kNotFound, "no other host of the group answers");
 }
 
 Result<void> Join::run(const Wanted& wanted) {
-  QUARRY_TRY_ASSIGN(const std::string from, find_host(wanted.from));
+  QUARRY_TRY_ASSIGN(const auto hosts, find_hosts(wanted.from));
+  std::string from;
+  Result<std::vector<Listed>> listed;
+  for (const std::string& host : hosts) {
+    from = host;
+    listed = list(from);
+    if (listed || !is_unreachable(listed.error())) break;
+  }
+  if (!listed) return std::unexpected(listed.error());
   set("from", from);
-  QUARRY_TRY_ASSIGN(const auto listed, list(from));
   bool is_found = !wanted.repository;
-  for (const Listed& each : listed) {
+  for (const Listed& each : *listed) {
     if (wanted.repository && *wanted.repository != std::pair(each.pool, each.name)) continue;
     is_found = true;
     const auto taken = take(from, each);

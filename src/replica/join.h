@@ -11,6 +11,8 @@
 #include <optional>
 #include <string>
 #include <thread>
+#include <utility>
+#include <vector>
 
 #include "peers.h"
 #include "publisher.h"
@@ -55,7 +57,7 @@ class Join {
   };
 
   Result<void> run(const Wanted& wanted);
-  Result<std::string> find_host(const std::string& wanted) const;
+  Result<std::vector<std::string>> find_hosts(const std::string& wanted) const;
   Result<std::vector<Listed>> list(const std::string& from) const;
   Result<void> take(const std::string& from, const Listed& listed);
   Result<void> copy(const std::string& from, const Listed& listed, const Place& place);
