@@ -34,9 +34,10 @@ def prepare(repository: Path, clients: int) -> None:
 
 
 class Client(threading.Thread):
-    """A client with its own clone and checkout. All choices depend only on SEED and the number of the operation."""
+    """A client with its own clone and checkout. All choices depend only on SEED and the number of the operation.
+    KINDS limits the operations, unless it is empty."""
 
-    def __init__(self, number: int, seed: int, cluster: Cluster, fossil: Fossil, folder: Path, history: History):
+    def __init__(self, number: int, seed: int, kinds: list[str], cluster: Cluster, fossil: Fossil, folder: Path, history: History):
         super().__init__(name=f"client{number}")
         self.seed, self.cluster, self.fossil, self.history = seed, cluster, fossil, history
         self.folder = folder
@@ -51,6 +52,8 @@ class Client(threading.Thread):
         self.kinds: dict[Callable[[Operation, Host, random.Random], None], int] = {
             self.commit: 8, self.wiki: 2, self.ticket: 3, self.push: 2, self.pull: 3, self.unversioned: 3, self.setting: 2,
             self.user: 1, self.capabilities: 1, self.interwiki: 1, self.page_user: 1, self.page_wiki: 1, self.page_interwiki: 1}
+        if kinds:
+            self.kinds = {kind: weight for kind, weight in self.kinds.items() if kind.__name__ in kinds}
 
     def _url(self, host: Host) -> str:
         return host.url_for(self.name, PASSWORD)

@@ -112,14 +112,16 @@ def stream_difference(paths: list[Path]) -> str:
 def faults(history: History, paths: list[Path], mails: list[Envelope], fossil: Fossil, *, is_quorum: bool) -> list[str]:
     """Returns everything that is wrong with the files at PATHS after HISTORY."""
     difference = first_difference(paths)
-    wrong = [difference] if difference else []
+    wrong = without_quorum(history) if is_quorum else []
+    wrong += [difference] if difference else []
     wrong += missing(history, paths) + unversioned(history, paths[0]) + repeated_mail(history, paths, mails)
-    if is_quorum:
-        wrong += without_quorum(history)
     for path in paths:
         wrong += file_faults(path, fossil)
     if not wrong:
-        # Only rows that depend on the order of arrival can differ now.
+        # Only rows that depend on the order of arrival can differ now, and rows about artifacts that a client has announced to one
+        # host and not sent.
         derived = proof.dump(paths[0])
-        wrong += [f"{path.parent.name}: {line}" for path in paths[1:] for line in proof.differences_from_fossil(derived, path)]
+        unknown = {name for path in paths for name, in repofile.query(path, "SELECT uuid FROM blob WHERE size<0")}
+        wrong += [f"{path.parent.name}: {line}" for path in paths[1:]
+                  for line in proof.differences_from_fossil(derived, path, unknown)]
     return wrong

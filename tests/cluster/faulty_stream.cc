@@ -7,6 +7,7 @@
 #include <cstdlib>
 #include <deque>
 #include <memory>
+#include <mutex>
 #include <random>
 #include <string_view>
 #include <utility>
@@ -75,8 +76,19 @@ class EarlyAcknowledgement final : public StreamWrapper {
 
   Result<std::uint64_t> publish(std::span<const NewStreamMessage> messages,
                                 milliseconds time) override {
-    return StreamWrapper::publish(messages, std::min(time, milliseconds(500))).value_or(0);
+    return StreamWrapper::publish(messages, std::min(time, milliseconds(200))).value_or(0);
   }
+  // quarry-replica does not publish while it cannot get the range.
+  Result<StreamRange> range() override {
+    const auto range = StreamWrapper::range();
+    const std::lock_guard lock(mutex_);
+    if (range) last_range_ = *range;
+    return last_range_;
+  }
+
+ private:
+  std::mutex mutex_;
+  StreamRange last_range_;
 };
 
 /// Collects messages for some seconds, and then returns them in the opposite order.

@@ -81,8 +81,8 @@ def clusters(path: Path) -> set[str]:
 
 
 def contents(path: Path) -> dict[str, bytes]:
-    """Returns the bytes of every artifact by name. Artifacts are expanded from the stored rows without another
-    program."""
+    """Returns the bytes of every artifact by name, except for deltas on phantoms. Artifacts are expanded from the stored rows
+    without another program."""
     sources = dict(query(path, "SELECT rid, srcid FROM delta"))
     stored = {rid: (name, content) for rid, name, content in
               query(path, "SELECT rid, uuid, content FROM blob WHERE size>=0")}
@@ -91,6 +91,8 @@ def contents(path: Path) -> dict[str, bytes]:
         chain = [rid]
         while chain[-1] in sources and chain[-1] not in done:
             chain.append(sources[chain[-1]])
+        if chain[-1] not in stored:
+            continue
         for link in reversed(chain):
             if link not in done:
                 payload = wire.decompress(stored[link][1])
