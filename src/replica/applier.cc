@@ -87,6 +87,11 @@ sync::ReplicaPosition Applier::start_of(const std::string& project) {
   return {position_.created, skipped == skipped_.end() ? done_ : skipped->second - 1};
 }
 
+void Applier::recorded(const std::string& project) {
+  const std::lock_guard lock(mutex_);
+  unrecorded_.erase(project);
+}
+
 void Applier::opened(const std::string& project, const sync::ReplicaPosition& position,
                      bool is_new) {
   const std::lock_guard lock(mutex_);
@@ -156,6 +161,7 @@ void Applier::take(StreamMessage&& message) {
     const std::lock_guard lock(mutex_);
     ++figures_.malformed;
   } else if (*entry) {
+    if ((*entry)->host == options_.host) health_.stored((*entry)->sequence, (*entry)->stored);
     batch_bytes_ += (*entry)->content.size();
     ++batch_entries_;
     std::string project = (*entry)->project;
@@ -198,6 +204,7 @@ Result<void> Applier::find_position() {
   if (!is_same) {
     skipped_.clear();
     rewinds_.clear();
+    unrecorded_.clear();
   }
   done_ = old.created == range.created && start == old.sequence ? std::max(done_, start) : start;
   for (const auto& [project, wanted] : rewinds) {
@@ -293,12 +300,25 @@ Result<void> Applier::apply(const ReplicatedPtr& one, const std::vector<Entry>& 
                             std::uint64_t sequence) {
   std::vector<sync::IncomingEntry> incoming;
   for (const Entry& each : entries) {
-    incoming.push_back({each.sequence, each.host == options_.host, each.content});
+    incoming.push_back({.sequence = each.sequence,
+                        .is_own = each.host == options_.host,
+                        .host = each.host,
+                        .content = each.content});
   }
   const sync::ReplicaPosition end{position_.created, sequence};
   const auto applied = repositories_->use(one, [&](sync::Replication& replication) -> Result<void> {
     QUARRY_TRY(replication.apply(incoming, end));
-    repositories_->change(*one, [&](Facts& facts) { facts.position = end; });
+    std::string project;
+    repositories_->change(*one, [&](Facts& facts) {
+      facts.position = end;
+      project = facts.project;
+    });
+    const std::lock_guard lock(mutex_);
+    if (!replication.has_unrecorded_position()) {
+      unrecorded_.erase(project);
+    } else if (!entries.empty()) {
+      unrecorded_.try_emplace(project, entries.front().sequence);
+    }
     return {};
   });
   if (!applied) return applied;
@@ -392,6 +412,9 @@ void Applier::note_progress() {
   progress_ = {position_.created, reader_.safe_position(position_.sequence)};
   for (const auto& [project, wanted] : rewinds_) {
     progress_.sequence = std::min(progress_.sequence, wanted);
+  }
+  for (const auto& [project, first] : unrecorded_) {
+    progress_.sequence = std::min(progress_.sequence, first - 1);
   }
   for (const auto& [project, waiting] : waiting_) {
     progress_.sequence = std::min(progress_.sequence, waiting.first - 1);

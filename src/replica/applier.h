@@ -67,6 +67,7 @@ class Applier final : public ReadPosition {
   sync::ReplicaPosition start_of(const std::string& project) override;
   void opened(const std::string& project, const sync::ReplicaPosition& position,
               bool is_new) override;
+  void recorded(const std::string& project) override;
 
  private:
   using Clock = std::chrono::steady_clock;
@@ -127,8 +128,10 @@ class Applier final : public ReadPosition {
   std::uint64_t done_ = 0;                        // everything up to this was applied or skipped
   std::map<std::string, std::uint64_t> skipped_;  // projects with the first skipped sequence
   std::map<std::string, std::uint64_t> rewinds_;  // projects with the sequence to read after
-  sync::ReplicaPosition progress_;                // see note_progress()
-  std::set<std::filesystem::path> unsynced_;      // repositories with entries applied since save()
+  // Projects with the first sequence that was applied after the position stored in the repository.
+  std::map<std::string, std::uint64_t> unrecorded_;
+  sync::ReplicaPosition progress_;            // see note_progress()
+  std::set<std::filesystem::path> unsynced_;  // repositories with entries applied since save()
   Figures figures_;
 
   std::thread thread_;

@@ -122,7 +122,7 @@ Result<std::optional<Entry>> EntryReader::add(StreamMessage&& message) {
   }
   if (entry.parts.size() < entry.count) return std::nullopt;
 
-  Entry complete{message.sequence, message.project, std::string(header->host), {}};
+  Entry complete{message.sequence, message.project, std::string(header->host), {}, message.stored};
   complete.content.reserve(entry.size);
   for (const auto& [number, part] : entry.parts) complete.content += part;
   const bool is_intact =

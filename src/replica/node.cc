@@ -25,7 +25,7 @@ constexpr milliseconds kWatchInterval{1000};
 constexpr milliseconds kConnectInterval{250};
 constexpr milliseconds kMaxWait{2000};  // for a message to be applied
 constexpr seconds kListInterval{10};
-constexpr seconds kSaveInterval{60};     // of the files' states
+constexpr seconds kSaveInterval{60};     // of the files' states, and of the repositories' progress
 constexpr seconds kPositionInterval{5};  // of the position
 constexpr std::size_t kMaxKey = 200;
 // Maximum number of repositories in the status.
@@ -71,18 +71,16 @@ std::filesystem::path state_file(const ReplicaOptions& options) {
 
 Node::Node(const ReplicaOptions& options, Stream& stream)
     : options_(options),
-      health_(stream, [this] { publisher_.retry_all(); }),
+      health_(stream, [this] { publisher_.release(); }),
       applier_(
           stream, health_,
           {.host = options.stream.host, .position_file = options.folder / "position"},
           [this] {
-            publisher_.release();
             const std::lock_guard lock(mutex_);
             is_current_ = true;
           },
           [this] { answer_waiters(); }),
-      repositories_(options.pools, options.open, options.stream.host, stream.max_content() - 1024,
-                    applier_),
+      repositories_(options, stream.max_content() - 1024, applier_),
       leases_(stream, {.host = options.stream.host}),
       publisher_(repositories_, stream, health_,
                  {.host = options.stream.host, .acknowledge_timeout = options.acknowledge_timeout}),
@@ -103,6 +101,7 @@ void Node::stop() {
   changed_.notify_all();
   watch_.join();
   leases_.stop();
+  repositories_.record_progress();
   repositories_.stop();
   join_.stop();
   peers_.stop();
@@ -166,6 +165,7 @@ void Node::watch() {
       next_position = Clock::now() + kPositionInterval;
     }
     if (Clock::now() >= next_save) {
+      repositories_.record_progress();
       save();
       next_save = Clock::now() + kSaveInterval;
     }
@@ -438,6 +438,7 @@ std::string Node::status() const {
                  {"first", health.range.first},
                  {"last", health.range.last}}},
                {"position", figures.sequence},
+               {"clock_difference_seconds", static_cast<double>(health.clock_difference) / 1000},
                {"lag_messages", behind},
                {"lag_seconds", lag_seconds},
                {"applied", figures.applied},

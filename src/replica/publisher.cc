@@ -98,10 +98,6 @@ void Publisher::release() {
     held.swap(held_);
   }
   for (auto& [one, done] : held) publish(one, std::move(done));
-  retry_all();
-}
-
-void Publisher::retry_all() {
   {
     const std::lock_guard lock(mutex_);
     for (const auto& [time, one] : std::exchange(retries_, {})) {
@@ -200,7 +196,8 @@ void Publisher::serve(std::unique_lock<std::mutex>& lock, const ReplicatedPtr& o
   if (is_idle) --idle_running_;
   // Do not retry if the file does not exist: it is examined when it appears again.
   finish(one, published || published.error().code == ErrorCode::kNotFound);
-  changed_.notify_all();
+  // This thread takes one of them.
+  if (urgent_.size() + idle_.size() > 1) changed_.notify_one();
 }
 
 /// Ends the turn of ONE. mutex_ must be locked.
@@ -280,24 +277,24 @@ Result<void> Publisher::round(const ReplicatedPtr& one, std::vector<Done>& waite
 Result<void> Publisher::send(const ReplicatedPtr& one,
                              const std::vector<sync::OutgoingEntry>& entries) {
   QUARRY_TRY(health_.check());
-  {
-    const std::lock_guard lock(mutex_);
-    if (is_held_)
-      return fail(ErrorCode::kBusy, "waiting until the changes of other hosts are applied");
-  }
   const std::string project = repositories_.facts(*one).project;
   std::vector<NewStreamMessage> messages;
   for (const sync::OutgoingEntry& each : entries) {
     auto parts = messages_of(project, options_.host, each.content, stream_.max_content());
     std::ranges::move(parts, std::back_inserter(messages));
-  }
-  const auto stored = stream_.publish(messages, options_.acknowledge_timeout);
-  if (stored) {
+    // A change must be stored before the next one is sent (see sync/replication.h).
+    if (each.number == 0 && &each != &entries.back()) continue;
+    const base::UnixMillis sent = now();
+    const auto stored = stream_.publish(messages, options_.acknowledge_timeout);
+    if (!stored) {
+      health_.failed(stored.error());
+      return std::unexpected(stored.error());
+    }
+    health_.published(*stored, sent, now());
     repositories_.change(*one, [&](Facts& facts) { facts.published = *stored; });
-    return {};
+    messages.clear();
   }
-  health_.failed(stored.error());
-  return std::unexpected(stored.error());
+  return {};
 }
 
 /// Records the RESULT of a turn that began at the state BEFORE. Returns whether the error differs

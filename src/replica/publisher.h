@@ -41,8 +41,8 @@ class Publisher {
   Publisher(const Publisher&) = delete;
   Publisher& operator=(const Publisher&) = delete;
 
-  /// Lets the threads publish. Until this call, publish() waits, and examine() fails if it finds
-  /// something to publish.
+  /// Tells that the stream can be reached, for the first time or again. Tries all failed repositories
+  /// again now. Calls of publish() wait until the first call.
   void release();
   /// Publishes everything that ONE holds now, ahead of repositories that wait for examine(). Calls
   /// DONE when the stream has stored it.
@@ -51,8 +51,6 @@ class Publisher {
   void examine(const ReplicatedPtr& one, Done done = {});
   /// Runs JOB in a thread.
   void run(std::function<void()> job);
-  /// Tries all failed repositories again now.
-  void retry_all();
   /// Ends the threads. Waits for publications in progress. Callers that still wait get an error.
   void stop();
 
@@ -74,7 +72,6 @@ class Publisher {
   void enqueue(const ReplicatedPtr& one, Queue place, Done done);
   void put(const ReplicatedPtr& one, Turn& turn, Queue place);
   void work();
-  bool has_work() const;
   void take_due();
   ReplicatedPtr take();
   void serve(std::unique_lock<std::mutex>& lock, const ReplicatedPtr& one);

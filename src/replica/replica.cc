@@ -19,6 +19,7 @@ using base::LogLevel;
 // Time for the threads to end after a signal.
 constexpr unsigned kEndingSeconds = 2;
 constexpr std::chrono::milliseconds kBusyTime{1000};
+constexpr std::chrono::minutes kSinceBefore{1};
 constexpr std::size_t kContentCache = std::size_t{1} << 20;  // for each open repository
 
 sigset_t awaited_signals() {
@@ -54,6 +55,7 @@ Result<void> run(const ReplicaOptions& options, Stream& stream, base::Fd listene
   // One thread applies the entries for all repositories, so it must not wait long for one of them.
   own.open.busy_timeout = kBusyTime;
   own.open.content_cache_size = kContentCache;
+  own.since = {base::system_clock().now().value - std::chrono::milliseconds(kSinceBefore).count()};
   Node node(own, stream);
   base::log(LogLevel::kNotice, "ready: host {} of the group {}", options.stream.host,
             options.stream.group);

@@ -58,12 +58,13 @@ Result<void> replace_file(const fs::path& path, std::string_view text) {
   return {};
 }
 
-Repositories::Repositories(std::vector<ReplicatedPool> pools, repository::OpenOptions open,
-                           std::string host, std::size_t max_entry, ReadPosition& position)
-    : pools_(std::move(pools)),
-      host_(std::move(host)),
+Repositories::Repositories(const ReplicaOptions& options, std::size_t max_entry,
+                           ReadPosition& position)
+    : pools_(options.pools),
+      host_(options.stream.host),
+      since_(options.since),
       max_entry_(max_entry),
-      open_(std::move(open)),
+      open_(options.open),
       position_(position) {}
 
 // --- the table -----------------------------------------------------------------------------------
@@ -275,7 +276,7 @@ void Repositories::close_one_too_many() {
     open_ones_.pop_back();
   }
   const std::unique_lock lock(oldest->open_mutex_, std::try_to_lock);
-  if (lock) {
+  if (lock && record_progress(*oldest)) {
     close(*oldest);
   } else {
     const std::lock_guard table(mutex_);
@@ -286,6 +287,27 @@ void Repositories::close_one_too_many() {
 void Repositories::close(Replicated& one) {
   one.replication_.reset();
   one.repository_.reset();
+}
+
+/// Returns false after an error. one.open_mutex_ must be locked.
+bool Repositories::record_progress(Replicated& one) {
+  if (!one.replication_) return true;
+  if (!one.replication_->record_progress()) return false;
+  position_.recorded(facts(one).project);
+  return true;
+}
+
+void Repositories::record_progress() {
+  std::list<ReplicatedPtr> ones;
+  {
+    const std::lock_guard lock(mutex_);
+    ones = open_ones_;
+  }
+  for (const ReplicatedPtr& one : ones) {
+    const std::unique_lock lock(one->open_mutex_, std::try_to_lock);
+    // After an error, the next call tries again.
+    if (lock) static_cast<void>(record_progress(*one));
+  }
 }
 
 void Repositories::keep_log_short(const ReplicatedPtr& one) {
@@ -328,7 +350,7 @@ Result<void> Repositories::introduce(const ReplicatedPtr& one) {
   if (project.empty())
     return fail(ErrorCode::kInvalid, "the repository does not have a project code yet");
   QUARRY_TRY(claim(one, project));
-  QUARRY_TRY(replication.prepare(position_.start_of(project), host_));
+  QUARRY_TRY(replication.prepare(position_.start_of(project), host_, since_));
   QUARRY_TRY_ASSIGN(const sync::ReplicaPosition position, replication.position());
   bool is_new = false;
   change(*one, [&](Facts& facts) {

@@ -111,14 +111,15 @@ class ReadPosition {
   /// the project's messages were skipped. That is likely if the file IS_NEW.
   virtual void opened(const std::string& project, const sync::ReplicaPosition& position,
                       bool is_new) = 0;
+  /// PROJECT's repository has stored its position.
+  virtual void recorded(const std::string& project) = 0;
 };
 
 /// All functions can be called by several threads.
 class Repositories {
  public:
-  /// POSITION is not owned. HOST and MAX_ENTRY: see sync::Replication.
-  Repositories(std::vector<ReplicatedPool> pools, repository::OpenOptions open, std::string host,
-               std::size_t max_entry, ReadPosition& position);
+  /// POSITION is not owned. MAX_ENTRY: see sync::Replication.
+  Repositories(const ReplicaOptions& options, std::size_t max_entry, ReadPosition& position);
 
   /// Finds the files of all pools, and forgets those that were removed. STATE_FILE is the file
   /// `repositories`, which the first call reads.
@@ -148,6 +149,8 @@ class Repositories {
   Result<void> use(const ReplicatedPtr& one, const Action& action);
   /// Runs a checkpoint if ONE is open and its write-ahead log is long. Waits for the disk.
   void keep_log_short(const ReplicatedPtr& one);
+  /// Calls sync::Replication::record_progress() for the open repositories that no thread uses.
+  void record_progress();
   /// Makes the running actions fail.
   void stop() { is_stopping_ = true; }
   bool is_stopping() const { return is_stopping_; }
@@ -169,9 +172,11 @@ class Repositories {
   bool owns_project(const ReplicatedPtr& one) const;
   Result<void> claim(const ReplicatedPtr& one, const std::string& project);
   void close_one_too_many();
+  bool record_progress(Replicated& one);
 
   const std::vector<ReplicatedPool> pools_;
   const std::string host_;
+  const base::UnixMillis since_;
   const std::size_t max_entry_;
   repository::OpenOptions open_;
   ReadPosition& position_;

@@ -34,6 +34,7 @@ struct Entry {
   std::string project;
   std::string host;
   std::string content;
+  base::UnixMillis stored = {};  // see StreamMessage
 };
 
 /// Assembles entries from messages in stream order. Parts can come in any order and repeatedly,

@@ -7,6 +7,9 @@
 //                for each repository and batch
 //   comparing    one thread, which compares the repositories with those of the other hosts
 //
+// A repository that is found for the first time is prepared, which takes some milliseconds. The
+// repositories that workers ask for come first.
+//
 // The position in the stream is in each repository (sync/replication.h) and, for the start, in the
 // file `position` of the folder. The file `repositories` records the state of all files, so the start
 // opens only those that have changed.
@@ -15,11 +18,13 @@
 #include <chrono>
 #include <filesystem>
 #include <functional>
+#include <limits>
 #include <string>
 #include <vector>
 
 #include "quarry/base/fd.h"
 #include "quarry/base/result.h"
+#include "quarry/base/time.h"
 #include "quarry/replica/stream.h"
 #include "quarry/repository/repository.h"
 
@@ -42,6 +47,9 @@ struct ReplicaOptions {
   std::chrono::milliseconds acknowledge_timeout{10000};
   /// How often the hosts compare their repositories.
   std::chrono::milliseconds compare_interval{10000};
+  /// See sync::Replication::prepare(). run() sets it to a minute before the start, because workers can
+  /// receive pushes before this process has started.
+  base::UnixMillis since = {std::numeric_limits<std::int64_t>::max() / 2};
   repository::OpenOptions open = {};
 };
 

@@ -10,7 +10,10 @@
 //                               they waited (Repository::is_waiting) or were shunned
 //   fx_quarry_replica_private   artifacts that all hosts hold as private artifacts
 //   fx_quarry_replica_row       digest of each other row, as it was last published or applied
-//   fx_quarry_replica_out       changes of rows that are not yet published
+//   fx_quarry_replica_out       changes of rows that are not yet published, with their numbers
+//   fx_quarry_replica_number    for each host, the number of its last change that was applied. A host's
+//                               numbers rise, also after it was reinstalled: they are milliseconds since
+//                               1970 or, if the clock is behind, follow the highest known number
 //
 // Artifacts are published in the order of (rcvid, rid), with the index fx_quarry_received (see
 // arrivals.h). A process that has several transactions, such as `fossil pull`, uses one rcvid for
@@ -23,7 +26,9 @@
 #include <cstdint>
 #include <functional>
 #include <limits>
+#include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -88,8 +93,7 @@ struct PublishedArtifacts {
 };
 
 struct QueuedChange {
-  std::int64_t id = 0;
-  std::string nonce;
+  std::int64_t number = 0;
   std::string content;
 };
 
@@ -106,9 +110,15 @@ class ReplicaTables {
   /// Returns the rows that have changed. Leaves out rows that cannot be in a card. A private artifact
   /// that has become public counts as a deleted row of the table `private`.
   Result<std::vector<ChangedRow>> changed_rows();
-  Result<std::vector<QueuedChange>> queued(std::size_t limit);
+  /// Returns at most LIMIT changes with numbers after AFTER, in order.
+  Result<std::vector<QueuedChange>> queued(std::int64_t after, std::size_t limit);
+  /// Returns the number of the last applied change of HOST, or 0.
+  Result<std::int64_t> number(std::string_view host);
+  /// What is published and not recorded yet, by receipt.
+  using UnrecordedParts = std::map<std::int64_t, PublishedArtifacts::Part>;
   /// Returns at most LIMIT receipts with unpublished artifacts, in order.
-  Result<std::vector<UnpublishedReceipt>> unpublished(std::size_t limit);
+  Result<std::vector<UnpublishedReceipt>> unpublished(const UnrecordedParts& unrecorded,
+                                                      std::size_t limit);
   /// Calls VISIT for the artifacts of RECEIPT in order, until VISIT returns false. Adds those that
   /// cannot be published yet to DEFERRED. The visited artifact is valid only during the call. Returns
   /// the last artifact that was read, except the one for which VISIT returned false.
@@ -130,9 +140,9 @@ class ReplicaTables {
 
   // Use these functions inside a Receipt.
 
-  /// Creates the tables. Everything that the repository holds counts as published, and POSITION as
-  /// applied.
-  Result<void> create(const ReplicaPosition& position, std::string_view host);
+  /// Creates the tables. See sync::Replication::prepare().
+  Result<void> create(const ReplicaPosition& position, std::string_view host,
+                      base::UnixMillis since);
   /// Makes a copy of another host's repository belong to HOST. The other host reports what it has
   /// received.
   Result<void> adopt(std::string_view host);
@@ -146,8 +156,9 @@ class ReplicaTables {
   Result<void> queue_digested(const std::vector<Rid>& artifacts);
   /// Records that another host has sent the daily digest with the artifact NAME.
   Result<void> mark_digested(std::string_view name);
-  Result<void> remove_queued(std::int64_t id);
-  Result<void> remove_queued(std::string_view nonce);
+  /// Removes the changes up to NUMBER.
+  Result<void> remove_queued(std::int64_t number);
+  Result<void> set_number(std::string_view host, std::int64_t number);
   /// Records that RECEIPT came from the stream.
   Result<void> add_received(std::int64_t receipt);
   /// Records that NAME is a private artifact on all hosts, if it is private here.
@@ -158,8 +169,14 @@ class ReplicaTables {
   /// examine them each time.
   Result<void> skip_received();
 
+  /// Returns whether queue() of this object has queued the change NUMBER since the last call of
+  /// forget_queued().
+  bool has_queued(std::int64_t number) const { return queued_.contains(number); }
+  void forget_queued() { queued_.clear(); }
+
  private:
   Repository& repository_;
+  std::set<std::int64_t> queued_;
 };
 
 }  // namespace quarry::repository

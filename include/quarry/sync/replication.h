@@ -5,7 +5,7 @@
 //
 //   artifacts of one receipt:   `from TIME LOGIN ADDRESS` (milliseconds since 1970; `-` if unknown),
 //                               then `private` and `cfile` cards
-//   other changes:              `change NONCE`, then
+//   other changes:              `change NUMBER`, then
 //                               `config /TABLE SIZE`   the whole row, see repository/configuration.h;
 //                                                      MTIME can be NULL
 //                               `uvfile …`             as in the sync protocol
@@ -16,26 +16,34 @@
 //                               `digested NAME`        the daily digest with the artifact was sent
 //
 // Artifacts can be applied in any order. For all other changes the last entry in the stream wins on
-// every host, also on the host that made the change. The state is in our own tables of the repository
-// (repository/replica_tables.h).
+// every host, also on the host that made the change. The numbers of a host's changes rise (see
+// repository/replica_tables.h). A change is skipped if a later one of the same host was applied before:
+// it is a copy that the stream has stored late. Therefore, a change must be in the stream before the
+// next one is sent.
+//
+// A write transaction can make a page of `fossil` fail, so published() and apply() write only what
+// changes the repository. The rest of the state is written by the next transaction, or by
+// record_progress(). If it is lost, artifacts are published twice, and entries are applied again.
 //
 // Changes that `fossil` or other programs make on this host are found by comparing rows with their
 // digests. apply() does this in the same write transaction, so an entry can never overwrite a change
 // that is not yet in fx_quarry_replica_out.
 //
 // The commits of apply() are not synced to the disk. After a power failure, the data and the
-// position can be those of an earlier commit, and the entries must be applied again. Therefore,
-// after a start, apply the stream up to its end before publishing.
+// position can be those of an earlier commit, and the entries must be applied again.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <map>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "quarry/base/result.h"
+#include "quarry/base/time.h"
 #include "quarry/repository/replica_tables.h"
 #include "quarry/repository/repository.h"
 
@@ -47,13 +55,14 @@ using repository::ReplicaPosition;
 /// An entry to publish. Call Replication::published() with it when the stream has stored it.
 struct OutgoingEntry {
   std::string content;
-  std::int64_t out_id = 0;  // row of fx_quarry_replica_out; 0 for artifacts
+  std::int64_t number = 0;  // of a change; 0 for artifacts
   repository::PublishedArtifacts artifacts = {};
 };
 
 struct IncomingEntry {
   std::uint64_t sequence = 0;
   bool is_own = false;  // published by this host
+  std::string_view host;
   std::string_view content;
 };
 
@@ -66,15 +75,21 @@ class Replication {
   Replication(repository::Repository& repository, std::size_t max_entry)
       : repository_(repository), tables_(repository), max_entry_(max_entry) {}
 
-  /// Creates the tables at the first call for a repository. What the repository holds at that time
-  /// counts as published, and POSITION as applied. If the file is a copy from a host with another
-  /// name than HOST, events and mail that wait in it are not sent. Returns whether the tables were
-  /// created.
-  Result<bool> prepare(const ReplicaPosition& position, std::string_view host);
+  /// Creates the tables at the first call for a repository. What the repository has received before
+  /// SINCE then counts as published, because other hosts have copies of the file or notice the
+  /// difference, and POSITION as applied. If the file is a copy from a host with another name than
+  /// HOST, events and mail that wait in it are not sent. Returns whether the tables were created.
+  Result<bool> prepare(const ReplicaPosition& position, std::string_view host,
+                       base::UnixMillis since = {std::numeric_limits<std::int64_t>::max() / 2});
   /// Returns the project code.
   Result<std::string> project();
   /// Returns the position up to which entries were applied.
   Result<ReplicaPosition> position();
+  /// Returns whether the stored position is an earlier one. Then the process must read the stream
+  /// again from there after it was killed.
+  bool has_unrecorded_position() const { return unrecorded_.position.has_value(); }
+  /// Stores what published() and apply() have not stored.
+  Result<void> record_progress();
 
   /// Finds changed rows and adds them to fx_quarry_replica_out. Takes the write lock only if a row
   /// has changed.
@@ -124,8 +139,18 @@ class Replication {
   Result<void> publish_rows(const std::vector<std::string>& places);
 
  private:
+  struct Unrecorded {
+    repository::ReplicaTables::UnrecordedParts parts;
+    std::int64_t published = 0;  // changes up to this number are in the stream
+    std::int64_t applied = 0;    // number of the last own change that was applied
+    std::optional<ReplicaPosition> position;
+    bool is_empty() const { return parts.empty() && published == 0 && !position; }
+  };
+
   Result<std::vector<OutgoingEntry>> read_outgoing(std::size_t count,
                                                    repository::PublishedArtifacts& rest);
+  Result<void> write_progress();
+  Result<void> record(const repository::PublishedArtifacts& artifacts, std::int64_t number);
   Result<void> commit(repository::Receipt& receipt, bool are_rows_recorded);
 
   repository::Repository& repository_;
@@ -133,6 +158,8 @@ class Replication {
   std::size_t max_entry_;
   std::uint64_t compared_ = 0;  // Repository::state() in which no row differed from its digest
   bool is_complete_ = false;
+  std::string host_;  // this host
+  Unrecorded unrecorded_;
 };
 
 }  // namespace quarry::sync

@@ -4,6 +4,7 @@
 #include <fmt/core.h>
 
 #include <chrono>
+#include <cmath>
 #include <cstdint>
 #include <string>
 #include <thread>
@@ -23,6 +24,8 @@ namespace {
 using nlohmann::json;
 
 constexpr std::chrono::milliseconds kAnswerTime{10'000};
+// Difference of clocks that is shown, in seconds.
+constexpr double kMaxClockDifference = 60;
 
 constexpr std::chrono::milliseconds kLeaveTime{60'000};
 constexpr std::chrono::milliseconds kPollTime{200};
@@ -87,6 +90,11 @@ void print_status(const json& status) {
              number_in(status, "position"), seconds_in(status, "lag_seconds"),
              number_in(status, "lag_messages"), number_in(status, "repositories"),
              number_in(status, "failed"), number_in(status, "different"));
+  const double difference = status.value("clock_difference_seconds", 0.0);
+  if (std::abs(difference) >= kMaxClockDifference) {
+    fmt::print("the clock of this host is {:.0f} seconds {} that of the NATS servers\n",
+               std::abs(difference), difference > 0 ? "ahead of" : "behind");
+  }
   print_hosts(status.value("hosts", json::array()));
   const json repositories = status.value("touched", json::array());
   if (repositories.empty()) return;

@@ -37,9 +37,12 @@ constexpr const char* kReplicaSchema =
     "CREATE TABLE fx_quarry_replica_private(rid INTEGER PRIMARY KEY);"
     "CREATE TABLE fx_quarry_replica_row(name TEXT, key TEXT, digest TEXT, PRIMARY KEY(name,key))"
     " WITHOUT ROWID;"
-    // Ids are never reused, because remove_queued() must not remove a later change.
-    "CREATE TABLE fx_quarry_replica_out(id INTEGER PRIMARY KEY AUTOINCREMENT,"
-    " nonce TEXT DEFAULT (lower(hex(randomblob(16)))), content BLOB)";
+    "CREATE TABLE fx_quarry_replica_number(host TEXT PRIMARY KEY, number INT) WITHOUT ROWID;"
+    // AUTOINCREMENT remembers the number of the last change after it was removed.
+    "CREATE TABLE fx_quarry_replica_out(number INTEGER PRIMARY KEY AUTOINCREMENT, content BLOB)";
+
+// Maximum number of queued changes that are remembered.
+constexpr std::size_t kMaxQueued = 1000;
 
 /// Calls VISIT for all rows whose digest TAKES. A digest depends on the key of the row.
 void visit_rows(RepositoryState& state, const std::function<bool(const std::string&)>& takes,
@@ -152,6 +155,23 @@ void add_late(RepositoryState& state, std::vector<UnpublishedReceipt>& to) {
   }
 }
 
+/// Returns the number of artifacts of RECEIPT up to the artifact LAST.
+std::int64_t artifacts_up_to(Database& database, std::int64_t receipt, Rid last) {
+  return database.first_integer(
+      "SELECT count(*) FROM blob INDEXED BY fx_quarry_received WHERE rcvid=?1 AND rid<=?2", receipt,
+      last);
+}
+
+/// Returns the published part of RECEIPT.
+PublishedArtifacts::Part sent_of(Database& database, std::int64_t receipt,
+                                 const ReplicaTables::UnrecordedParts& unrecorded) {
+  if (const auto part = unrecorded.find(receipt); part != unrecorded.end()) return part->second;
+  Query query =
+      database.query("SELECT rid, artifacts FROM fx_quarry_replica_sent WHERE rcvid=?1", receipt);
+  if (!query.step()) return {.receipt = receipt};
+  return {.receipt = receipt, .artifact = query.integer(0), .artifacts = query.integer(1)};
+}
+
 void trim(Database& database) {
   database.execute(
       "DELETE FROM fx_quarry_replica_sent WHERE rcvid<="
@@ -231,17 +251,21 @@ Result<bool> ReplicaTables::exist() {
                  [](Database& database) { return database.has_table("fx_quarry_replica"); });
 }
 
-Result<void> ReplicaTables::create(const ReplicaPosition& position, std::string_view host) {
+Result<void> ReplicaTables::create(const ReplicaPosition& position, std::string_view host,
+                                   base::UnixMillis since) {
   const auto created = guarded(repository_.internals(), [&](Database& database) {
     database.execute(kReplicaSchema);
-    database.execute(
-        "INSERT INTO fx_quarry_replica(id,created,sequence,receipt,first,host)"
-        " SELECT 1, ?1, ?2, ifnull(max(rcvid),0), ifnull(max(rcvid),0), ?3 FROM rcvfrom",
-        position.created, static_cast<std::int64_t>(position.sequence), host);
+    // The receipt before the first one since SINCE.
+    const std::int64_t published = database.first_integer(
+        "SELECT ifnull(min(rcvid) FILTER (WHERE mtime>=?1)-1, max(rcvid)) FROM rcvfrom AS r",
+        base::julian_day(since));
+    database.execute("INSERT INTO fx_quarry_replica VALUES(1,?1,?2,?3,?3,?4)", position.created,
+                     static_cast<std::int64_t>(position.sequence), published, host);
     database.execute("INSERT INTO fx_quarry_replica_private SELECT rid FROM private AS p");
   });
   QUARRY_TRY(created);
-  QUARRY_TRY_ASSIGN(const std::vector<ChangedRow> rows, changed_rows());
+  QUARRY_TRY_ASSIGN(std::vector<ChangedRow> rows, changed_rows());
+  std::erase_if(rows, [&](const ChangedRow& row) { return row.mtime >= since.value / 1000; });
   return record(rows);
 }
 
@@ -262,9 +286,14 @@ Result<std::string> ReplicaTables::host() {
 Result<void> ReplicaTables::adopt(std::string_view host) {
   return guarded(repository_.internals(), [&](Database& database) {
     database.execute("UPDATE fx_quarry_replica SET host=?1 WHERE id=1", host);
+    // What the other host might not have published is published again.
     database.execute(
-        "INSERT OR IGNORE INTO fx_quarry_replica_received SELECT rcvid FROM rcvfrom"
-        " WHERE rcvid<=(SELECT receipt FROM fx_quarry_replica WHERE id=1)");
+        "INSERT OR IGNORE INTO fx_quarry_replica_late"
+        " SELECT rid FROM blob AS b INDEXED BY fx_quarry_received WHERE size>=0"
+        " AND rcvid>(SELECT receipt FROM fx_quarry_replica WHERE id=1)"
+        " AND NOT EXISTS(SELECT 1 FROM fx_quarry_replica_received AS r WHERE r.rcvid=b.rcvid)");
+    database.execute("INSERT OR IGNORE INTO fx_quarry_replica_received SELECT rcvid FROM rcvfrom");
+    database.execute("DELETE FROM fx_quarry_replica_out");
     if (database.has_table("pending_alert")) {
       database.execute("UPDATE pending_alert SET sentSep=true");
       database.execute("DELETE FROM pending_alert WHERE sentDigest");
@@ -324,33 +353,40 @@ Result<void> ReplicaTables::forget(std::string_view table, std::string_view key)
   });
 }
 
-Result<std::vector<QueuedChange>> ReplicaTables::queued(std::size_t limit) {
+Result<std::vector<QueuedChange>> ReplicaTables::queued(std::int64_t after, std::size_t limit) {
   return guarded(repository_.internals(), [&](Database& database) {
     std::vector<QueuedChange> changes;
     Query query = database.query(
-        "SELECT id, nonce, content FROM fx_quarry_replica_out ORDER BY id LIMIT ?1", limit);
-    while (query.step()) {
-      changes.push_back({query.integer(0), std::string(query.text(1)), std::string(query.blob(2))});
-    }
+        "SELECT number, content FROM fx_quarry_replica_out WHERE number>?1 ORDER BY number LIMIT "
+        "?2",
+        after, limit);
+    while (query.step()) changes.push_back({query.integer(0), std::string(query.blob(1))});
     return changes;
   });
 }
 
 Result<void> ReplicaTables::queue(std::string_view content) {
-  return guarded(repository_.internals(), [&](Database& database) {
-    database.execute("INSERT INTO fx_quarry_replica_out(content) VALUES(?1)", Blob{content});
+  return guarded(repository_.internals(), [&](RepositoryState& state) {
+    state.database.execute(
+        "INSERT INTO fx_quarry_replica_out(number,content) VALUES(max(?1,"
+        "1+ifnull((SELECT seq FROM sqlite_sequence WHERE name='fx_quarry_replica_out'),0),"
+        "1+ifnull((SELECT max(number) FROM fx_quarry_replica_number),0)),?2)",
+        state.options.clock->now().value, Blob{content});
+    if (queued_.size() == kMaxQueued) queued_.erase(queued_.begin());
+    queued_.insert(state.database.last_insert_rowid());
   });
 }
 
 Result<void> ReplicaTables::queue_digested(const std::vector<Rid>& artifacts) {
-  return guarded(repository_.internals(), [&](Database& database) {
-    std::string cards;
+  std::string cards;
+  const auto named = guarded(repository_.internals(), [&](Database& database) {
     for (const Rid rid : artifacts) {
       cards += fmt::format("digested {}\n",
                            database.first_text("SELECT uuid FROM blob WHERE rid=?1", rid));
     }
-    database.execute("INSERT INTO fx_quarry_replica_out(content) VALUES(?1)", Blob{cards});
   });
+  QUARRY_TRY(named);
+  return queue(cards);
 }
 
 Result<void> ReplicaTables::mark_digested(std::string_view name) {
@@ -367,19 +403,27 @@ Result<void> ReplicaTables::mark_digested(std::string_view name) {
   });
 }
 
-Result<void> ReplicaTables::remove_queued(std::int64_t id) {
+Result<void> ReplicaTables::remove_queued(std::int64_t number) {
   return guarded(repository_.internals(), [&](Database& database) {
-    database.execute("DELETE FROM fx_quarry_replica_out WHERE id=?1", id);
+    database.execute("DELETE FROM fx_quarry_replica_out WHERE number<=?1", number);
   });
 }
 
-Result<void> ReplicaTables::remove_queued(std::string_view nonce) {
+Result<std::int64_t> ReplicaTables::number(std::string_view host) {
   return guarded(repository_.internals(), [&](Database& database) {
-    database.execute("DELETE FROM fx_quarry_replica_out WHERE nonce=?1", nonce);
+    return database.first_integer("SELECT number FROM fx_quarry_replica_number WHERE host=?1",
+                                  host);
   });
 }
 
-Result<std::vector<UnpublishedReceipt>> ReplicaTables::unpublished(std::size_t limit) {
+Result<void> ReplicaTables::set_number(std::string_view host, std::int64_t number) {
+  return guarded(repository_.internals(), [&](Database& database) {
+    database.execute("REPLACE INTO fx_quarry_replica_number VALUES(?1,?2)", host, number);
+  });
+}
+
+Result<std::vector<UnpublishedReceipt>> ReplicaTables::unpublished(
+    const UnrecordedParts& unrecorded, std::size_t limit) {
   return guarded(repository_.internals(), [&](RepositoryState& state) {
     std::vector<UnpublishedReceipt> found;
     add_late(state, found);
@@ -390,12 +434,10 @@ Result<std::vector<UnpublishedReceipt>> ReplicaTables::unpublished(std::size_t l
         start_of(state.database));
     while (found.size() < limit && query.step()) {
       const std::int64_t receipt = query.integer(0);
-      Rid after = 0;
-      Query sent = state.database.query(
-          "SELECT rid, artifacts=(SELECT count(*) FROM blob INDEXED BY fx_quarry_received"
-          " WHERE rcvid=?1 AND rid<=s.rid) FROM fx_quarry_replica_sent AS s WHERE rcvid=?1",
-          receipt);
-      if (sent.step() && sent.integer(1) != 0) after = sent.integer(0);
+      const auto sent = sent_of(state.database, receipt, unrecorded);
+      const bool is_same =
+          artifacts_up_to(state.database, receipt, sent.artifact) == sent.artifacts;
+      const Rid after = is_same ? sent.artifact : 0;
       if (query.integer(1) > after) found.push_back({.receipt = receipt, .after = after});
     }
     for (UnpublishedReceipt& receipt : found) read_sender(state.database, receipt);
@@ -435,11 +477,8 @@ Result<bool> ReplicaTables::is_published(Rid rid) {
 }
 
 Result<std::int64_t> ReplicaTables::count(std::int64_t receipt, Rid last) {
-  return guarded(repository_.internals(), [&](Database& database) {
-    return database.first_integer(
-        "SELECT count(*) FROM blob INDEXED BY fx_quarry_received WHERE rcvid=?1 AND rid<=?2",
-        receipt, last);
-  });
+  return guarded(repository_.internals(),
+                 [&](Database& database) { return artifacts_up_to(database, receipt, last); });
 }
 
 Result<void> ReplicaTables::record(const PublishedArtifacts& artifacts) {

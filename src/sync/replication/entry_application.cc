@@ -35,9 +35,39 @@ bool EntryApplication::has_changes() const {
   return std::ranges::any_of(parsed_, [](const auto& entry) { return entry && entry->is_change; });
 }
 
-Result<void> EntryApplication::run(std::uint64_t& compared) {
+/// Returns whether ITEM, which this host has published, changes anything on this host.
+bool EntryApplication::changes_own_host(const EntryItem& item) {
+  if (const auto* arrival = std::get_if<Arrival>(&item)) return !is_known(arrival->name);
+  // All hosts publish again what depends on a shunned artifact.
+  if (const auto* record = std::get_if<ConfigRecord>(&item)) return record->table == "shun";
+  const auto* const removed = std::get_if<RemovedRow>(&item);
+  return removed != nullptr && removed->table == "shun";
+}
+
+Result<std::optional<std::int64_t>> EntryApplication::unchanging(std::int64_t applied) {
+  const auto is_own = [](const IncomingEntry& entry) { return entry.is_own; };
+  if (entries_.empty() || !std::ranges::all_of(entries_, is_own)) return std::nullopt;
+  QUARRY_TRY_ASSIGN(const auto snapshot, repository_.snapshot());
+  if (applied == 0) {
+    QUARRY_TRY_ASSIGN(applied, tables_.number(entries_.front().host));
+  }
+  for (const auto& entry : parsed_) {
+    if (!entry) continue;
+    if (entry->is_change && entry->number > applied) {
+      // Changes of other hosts that were applied since this one was queued must be undone.
+      if (!tables_.has_queued(entry->number)) return std::nullopt;
+      applied = entry->number;
+    }
+    const auto changes = [this](const EntryItem& item) { return changes_own_host(item); };
+    if (std::ranges::any_of(entry->items, changes)) return std::nullopt;
+  }
+  return applied;
+}
+
+Result<void> EntryApplication::run(std::uint64_t& compared,
+                                   const std::function<Result<void>()>& before) {
   for (;;) {
-    const auto applied = apply_all(compared);
+    const auto applied = apply_all(compared, before);
     if (applied || !skip(applied.error())) return applied;
   }
 }
@@ -73,9 +103,11 @@ bool EntryApplication::skip(const Error& error) {
   return true;
 }
 
-Result<void> EntryApplication::apply_all(std::uint64_t& compared) {
+Result<void> EntryApplication::apply_all(std::uint64_t& compared,
+                                         const std::function<Result<void>()>& before_entries) {
   current_ = {entries_.size(), 0};
   QUARRY_TRY_ASSIGN(Receipt receipt, repository_.receive_unsynced());
+  QUARRY_TRY(before_entries());
   QUARRY_TRY_ASSIGN(const ReplicaPosition before, tables_.position());
   bool are_rows_recorded = repository_.state() == compared;
   if (has_changes() && !are_rows_recorded) {
@@ -103,7 +135,13 @@ Result<void> EntryApplication::apply_all(std::uint64_t& compared) {
 
 Result<void> EntryApplication::apply(std::size_t index, Receipt& receipt) {
   const ParsedEntry& entry = *parsed_[index];
-  if (entry.is_change && entries_[index].is_own) QUARRY_TRY(tables_.remove_queued(entry.nonce));
+  if (entry.is_change) {
+    const std::string_view host = entries_[index].host;
+    if (entries_[index].is_own) QUARRY_TRY(tables_.remove_queued(entry.number));
+    QUARRY_TRY_ASSIGN(const std::int64_t last, tables_.number(host));
+    if (entry.number <= last) return {};
+    QUARRY_TRY(tables_.set_number(host, entry.number));
+  }
   const auto user = repository_.settings().find_user(entry.login);
   receipt.set_sender(
       {.uid = user ? user->uid : 0, .address = entry.address, .received = entry.time});

@@ -38,15 +38,19 @@ class EntryApplication {
 
   /// Returns whether any entry has changes other than artifacts.
   bool has_changes() const;
+  /// Returns nullopt if run() must be called. Otherwise, all entries are own ones that do not change
+  /// anything; then returns the number of the last own change, which was APPLIED before the entries.
+  Result<std::optional<std::int64_t>> unchanging(std::int64_t applied);
   /// COMPARED is the Repository::state() in which no row differs from its digest. It is updated.
-  Result<void> run(std::uint64_t& compared);
+  /// BEFORE is called in the transaction before the entries are applied.
+  Result<void> run(std::uint64_t& compared, const std::function<Result<void>()>& before);
 
  private:
   /// An item of an entry: the index of the entry, and the index in ParsedEntry::items.
   using Place = std::pair<std::size_t, std::size_t>;
 
   void parse();
-  Result<void> apply_all(std::uint64_t& compared);
+  Result<void> apply_all(std::uint64_t& compared, const std::function<Result<void>()>& before);
   Result<void> apply(std::size_t index, repository::Receipt& receipt);
   Result<void> apply(const EntryItem& item, repository::Receipt& receipt);
   Result<void> store(const repository::Arrival& arrival, repository::Receipt& receipt);
@@ -55,6 +59,7 @@ class EntryApplication {
   Result<void> change_row(std::string_view table, std::string_view key,
                           const std::function<Result<void>()>& change);
   bool is_known(const artifact::HashName& name);
+  bool changes_own_host(const EntryItem& item);
   bool skip(const Error& error);
 
   repository::Repository& repository_;

@@ -10,7 +10,7 @@ namespace {
 
 using artifact::HashName;
 
-// Maximum length of a login, address, key or nonce.
+// Maximum length of a login, address or key.
 constexpr std::size_t kMaxWord = 4096;
 
 class EntryParser {
@@ -41,7 +41,9 @@ class EntryParser {
   Result<void> head() {
     entry_.is_change = reader_.type() == CardType::kChange;
     if (entry_.is_change) {
-      QUARRY_TRY_ASSIGN(entry_.nonce, word(1));
+      const auto number = base::parse_number<std::int64_t>(reader_[1]);
+      if (!number) return misplaced();
+      entry_.number = *number;
       return {};
     }
     const auto time = base::parse_number<std::int64_t>(reader_[1]);

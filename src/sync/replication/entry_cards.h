@@ -1,6 +1,7 @@
 // Reads entries of the stream. See quarry/sync/replication.h.
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <string_view>
 #include <variant>
@@ -42,8 +43,8 @@ using EntryItem =
 
 /// The parsed content of an entry. Has views into the content.
 struct ParsedEntry {
-  bool is_change = false;  // not artifacts
-  std::string nonce;       // of a change
+  bool is_change = false;   // not artifacts
+  std::int64_t number = 0;  // of a change
   base::UnixMillis time = {};
   std::string login;  // empty if unknown
   std::string address;

@@ -58,7 +58,7 @@ std::vector<std::string> change_cards(repository::Repository& repository,
     write_row(repository, row, card);
     if (card.size() == 0) continue;
     // A row that cannot be in a card, such as one with an empty key, must not spoil the entry.
-    if (const auto parsed = parse_entry("change -\n" + card.payload()); !parsed) {
+    if (const auto parsed = parse_entry("change 0\n" + card.payload()); !parsed) {
       base::log(base::LogLevel::kError, "{}: cannot publish the row {} of {}: {}",
                 repository.path().string(), base::printable(row.key), row.table,
                 parsed.error().message);

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <optional>
+#include <utility>
 
 #include "entry_application.h"
 #include "entry_writer.h"
@@ -18,17 +19,22 @@ namespace {
 
 // Maximum number of receipts that are read at once.
 constexpr std::size_t kReceipts = 100;
+// Maximum number of published receipts that are not recorded.
+constexpr std::size_t kMaxUnrecorded = 50;
 
 void append(const PublishedArtifacts& more, PublishedArtifacts& to) {
   to.parts.insert(to.parts.end(), more.parts.begin(), more.parts.end());
   to.deferred.insert(to.deferred.end(), more.deferred.begin(), more.deferred.end());
   to.finished.insert(to.finished.end(), more.finished.begin(), more.finished.end());
+  to.as_private.insert(to.as_private.end(), more.as_private.begin(), more.as_private.end());
 }
 
 }  // namespace
 
-Result<bool> Replication::prepare(const ReplicaPosition& position, std::string_view host) {
+Result<bool> Replication::prepare(const ReplicaPosition& position, std::string_view host,
+                                  base::UnixMillis since) {
   QUARRY_TRY(repository::Arrivals(repository_).prepare());
+  host_ = host;
   bool exist = false;
   {
     QUARRY_TRY_ASSIGN(const auto snapshot, repository_.snapshot());
@@ -39,7 +45,7 @@ Result<bool> Replication::prepare(const ReplicaPosition& position, std::string_v
     }
   }
   QUARRY_TRY_ASSIGN(Receipt receipt, repository_.receive());
-  QUARRY_TRY(exist ? tables_.adopt(host) : tables_.create(position, host));
+  QUARRY_TRY(exist ? tables_.adopt(host) : tables_.create(position, host, since));
   QUARRY_TRY(receipt.commit());
   return !exist;
 }
@@ -50,6 +56,7 @@ Result<std::string> Replication::project() {
 }
 
 Result<ReplicaPosition> Replication::position() {
+  if (unrecorded_.position) return *unrecorded_.position;
   QUARRY_TRY_ASSIGN(const auto snapshot, repository_.snapshot());
   return tables_.position();
 }
@@ -86,7 +93,7 @@ Result<std::vector<OutgoingEntry>> Replication::outgoing(std::size_t count) {
   PublishedArtifacts rest;
   QUARRY_TRY_ASSIGN(auto entries, read_outgoing(count, rest));
   if (rest.is_empty()) return entries;
-  if (!entries.empty() && entries.back().out_id == 0) {
+  if (!entries.empty() && entries.back().number == 0) {
     append(rest, entries.back().artifacts);
     return entries;
   }
@@ -106,14 +113,14 @@ Result<std::vector<OutgoingEntry>> Replication::read_outgoing(std::size_t count,
   QUARRY_TRY_ASSIGN(const auto snapshot, repository_.snapshot());
   std::vector<OutgoingEntry> entries;
   is_complete_ = false;
-  QUARRY_TRY_ASSIGN(const auto changes, tables_.queued(count));
+  QUARRY_TRY_ASSIGN(const auto changes, tables_.queued(unrecorded_.published, count));
   for (const auto& change : changes) {
-    entries.push_back({.content = fmt::format("change {}\n{}", change.nonce, change.content),
-                       .out_id = change.id});
+    entries.push_back({.content = fmt::format("change {}\n{}", change.number, change.content),
+                       .number = change.number});
   }
   if (entries.size() >= count) return entries;
   ArtifactEntries artifacts(tables_, entries, count, max_entry_);
-  QUARRY_TRY_ASSIGN(const auto receipts, tables_.unpublished(kReceipts));
+  QUARRY_TRY_ASSIGN(const auto receipts, tables_.unpublished(unrecorded_.parts, kReceipts));
   for (const auto& receipt : receipts) {
     if (artifacts.is_full()) break;
     QUARRY_TRY(artifacts.add(receipt));
@@ -124,26 +131,62 @@ Result<std::vector<OutgoingEntry>> Replication::read_outgoing(std::size_t count,
 }
 
 Result<void> Replication::published(const std::vector<OutgoingEntry>& entries) {
-  if (entries.empty()) return {};
-  // If a published change were published again later, it would undo newer changes of other hosts.
-  const bool has_changes =
-      std::ranges::any_of(entries, [](const OutgoingEntry& entry) { return entry.out_id != 0; });
-  QUARRY_TRY_ASSIGN(Receipt receipt,
-                    has_changes ? repository_.receive() : repository_.receive_unsynced());
-  const bool are_rows_recorded = repository_.state() == compared_;
+  PublishedArtifacts artifacts;
+  std::int64_t number = 0;
   for (const OutgoingEntry& entry : entries) {
-    if (entry.out_id != 0) QUARRY_TRY(tables_.remove_queued(entry.out_id));
-    if (entry.out_id == 0) QUARRY_TRY(tables_.record(entry.artifacts));
+    append(entry.artifacts, artifacts);
+    number = std::max(number, entry.number);
   }
-  return commit(receipt, are_rows_recorded);
+  const bool must_write =
+      !artifacts.deferred.empty() || !artifacts.finished.empty() || !artifacts.as_private.empty();
+  if (must_write) return record(artifacts, number);
+  for (const auto& part : artifacts.parts) unrecorded_.parts.insert_or_assign(part.receipt, part);
+  unrecorded_.published = std::max(unrecorded_.published, number);
+  return unrecorded_.parts.size() > kMaxUnrecorded ? record_progress() : Result<void>();
+}
+
+Result<void> Replication::record_progress() {
+  return unrecorded_.is_empty() ? Result<void>() : record({}, 0);
+}
+
+/// Writes `unrecorded_`, and that ARTIFACTS and the changes up to NUMBER are published.
+Result<void> Replication::record(const PublishedArtifacts& artifacts, std::int64_t number) {
+  QUARRY_TRY_ASSIGN(Receipt receipt, repository_.receive_unsynced());
+  const bool are_rows_recorded = repository_.state() == compared_;
+  QUARRY_TRY(write_progress());
+  QUARRY_TRY(tables_.record(artifacts));
+  if (number != 0) QUARRY_TRY(tables_.remove_queued(number));
+  QUARRY_TRY(commit(receipt, are_rows_recorded));
+  unrecorded_ = {};
+  return {};
+}
+
+/// Writes `unrecorded_` in the transaction of the caller.
+Result<void> Replication::write_progress() {
+  PublishedArtifacts artifacts;
+  for (const auto& [receipt, part] : unrecorded_.parts) artifacts.parts.push_back(part);
+  if (!artifacts.parts.empty()) QUARRY_TRY(tables_.record(artifacts));
+  if (unrecorded_.published != 0) QUARRY_TRY(tables_.remove_queued(unrecorded_.published));
+  if (unrecorded_.applied != 0) QUARRY_TRY(tables_.set_number(host_, unrecorded_.applied));
+  return unrecorded_.position ? tables_.set_position(*unrecorded_.position) : Result<void>();
 }
 
 Result<void> Replication::apply(const std::vector<IncomingEntry>& entries,
                                 const ReplicaPosition& position) {
   EntryApplication application(repository_, tables_, max_entry_, entries, position);
+  QUARRY_TRY_ASSIGN(const auto applied, application.unchanging(unrecorded_.applied));
+  if (applied) {
+    unrecorded_.applied = *applied;
+    unrecorded_.published = std::max(unrecorded_.published, *applied);
+    unrecorded_.position = position;
+    return {};
+  }
   // Find changes here, too, because this commit is synced to the disk, unlike that of run().
   if (application.has_changes()) QUARRY_TRY(find_changes());
-  return application.run(compared_);
+  QUARRY_TRY(application.run(compared_, [this] { return write_progress(); }));
+  unrecorded_ = {};
+  if (application.has_changes()) tables_.forget_queued();
+  return {};
 }
 
 }  // namespace quarry::sync

@@ -173,13 +173,14 @@ def test_a_ping_without_replication_ignores_the_lag(start):
 
 def test_the_status(server, replica, tmp_path):
     status = {"host": "one", "group": "team", "connected": False, "error": "no server answers", "position": 7,
-              "lag_messages": 2, "lag_seconds": 1.5, "repositories": 3, "failed": 1, "need_sync": 0,
+              "clock_difference_seconds": -90.2, "lag_messages": 2, "lag_seconds": 1.5, "repositories": 3, "failed": 1, "need_sync": 0,
               "touched": [{"pool": "www", "name": "team/a", "position": 7, "is_published": False, "unpublished_seconds": 2,
                            "publish_error": "", "apply_error": "the disk is full"}]}
     replica.answer("ok " + json.dumps(status))
     shown = succeeds("replica", "status", "--config", server.config).splitlines()
     assert shown[0] == "host one of group team: not connected: no server answers"
     assert shown[1] == "position 7, lag 1.5s (2 messages); 3 repositories, 1 failed, 0 different"
+    assert shown[2] == "the clock of this host is 90 seconds behind that of the NATS servers"
     assert shown[-1].split(maxsplit=6) == ["www", "team/a", "7", "0", "0us", "2.0s", "the disk is full"]
     assert json.loads(succeeds("replica", "status", "--config", server.config, "--json")) == status
     replica.answer("error stopping")

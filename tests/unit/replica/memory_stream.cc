@@ -31,6 +31,9 @@ void MemoryEngine::set_up(bool is_up) {
 void MemoryEngine::set_quorum(bool has_quorum) {
   change([&] { has_quorum_ = has_quorum; });
 }
+void MemoryEngine::set_clock(std::chrono::milliseconds difference) {
+  change([&] { clock_difference_ = difference; });
+}
 void MemoryEngine::hold(bool is_held) {
   change([&] { is_held_ = is_held; });
 }
@@ -119,7 +122,10 @@ Result<std::uint64_t> MemoryStream::publish_after(std::uint64_t expected,
   for (const NewStreamMessage& each : messages) {
     if (!engine_.ids_.insert(each.id).second) continue;
     engine_.messages_.push_back(
-        {engine_.range().last + 1, each.project, base::system_clock().now(), each.content});
+        {engine_.range().last + 1,
+         each.project,
+         {base::system_clock().now().value + engine_.clock_difference_.count()},
+         each.content});
   }
   engine_.changed_.notify_all();
   return engine_.range().last;

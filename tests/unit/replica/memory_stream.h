@@ -31,6 +31,8 @@ class MemoryEngine {
   void create_again();
   /// Makes all keys of BUCKET expire.
   void expire(quarry::replica::Bucket bucket);
+  /// Makes the time at which messages are stored differ from the clock of this machine.
+  void set_clock(std::chrono::milliseconds difference);
 
  private:
   friend class MemoryStream;
@@ -53,6 +55,7 @@ class MemoryEngine {
   bool is_held_ = false;
   std::size_t calls_ = 0;
   std::int64_t created_ = 1000;
+  std::chrono::milliseconds clock_difference_{0};
   std::uint64_t first_ = 1;
   std::vector<quarry::replica::StreamMessage> messages_;  // the first one has the sequence first_
   std::set<std::string> ids_;

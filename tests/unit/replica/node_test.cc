@@ -82,6 +82,7 @@ class Host {
     options.acknowledge_timeout = kPatienceTime;
     options.compare_interval = compare_interval;
     options.open.busy_timeout = 50ms;
+    options.since = since;
     node_ = std::make_unique<replica::Node>(options, stream_);
     stop_ = base::Fd(::eventfd(0, EFD_CLOEXEC));
     auto listener = base::listen_on(*base::SocketAddress::parse(socket()));
@@ -104,6 +105,8 @@ class Host {
     stop_serving();
     node_.reset();
   }
+
+  base::UnixMillis since = replica::ReplicaOptions().since;
 
   fs::path repositories() const { return folder_ / "repositories"; }
   fs::path file(std::string_view name = "a") const { return file_in(repositories(), name); }
@@ -227,6 +230,28 @@ TEST_CASE_FIXTURE(Group, "a published commit reaches all other hosts") {
   CHECK(eventually([&] { return two.has("first") && three.has("first") && are_equal(); }));
   CHECK(one.has(std::string(20'000, 'x')));
   CHECK(one.status("a")["is_published"] == true);
+}
+
+TEST_CASE_FIXTURE(Group,
+                  "a commit that a worker has made before quarry-replica started is published") {
+  one.since = base::system_clock().now();
+  one.put("early");
+  start();
+  CHECK(one.publish());
+  CHECK(eventually([&] { return two.has("early") && three.has("early"); }));
+}
+
+TEST_CASE_FIXTURE(Group, "a wrong clock is in the status") {
+  start();
+  one.put_and_publish("first");
+  CHECK(one.status()["clock_difference_seconds"] == 0);
+  for (const int seconds : {-300, 300}) {
+    engine.set_clock(std::chrono::seconds(seconds));
+    one.put_and_publish(std::to_string(seconds));
+    CHECK(eventually([&] {
+      return std::abs(one.status()["clock_difference_seconds"].get<double>() + seconds) < 100;
+    }));
+  }
 }
 
 TEST_CASE_FIXTURE(Group, "commits of other programs are found without a request") {
@@ -384,9 +409,8 @@ TEST_CASE_FIXTURE(Group, "a caller does not wait for a process that holds the wr
   other.run("BEGIN IMMEDIATE");
   engine.hold(false);
   CHECK(first.get());
-  CHECK(one.status("a")["is_published"] == false);  // not recorded yet
-  other.run("COMMIT");
   CHECK(eventually([&] { return one.status("a")["is_published"] == true; }));
+  other.run("COMMIT");
   CHECK(engine.last() == 1);
 }
 
@@ -510,8 +534,18 @@ TEST_CASE_FIXTURE(Group, "of two files of the same project, only the first is re
   CHECK(eventually([&] {
     return one.status("z")["error"].get<std::string>().contains("a repository of the same project");
   }));
+  one.put("not replicated", "z");
+  const auto published = one.publish("z");
+  REQUIRE_FALSE(published);
+  CHECK(published.error().message.contains("not replicated, because " + one.file("a").string()));
+  const json touched = one.status()["touched"];
+  CHECK(std::ranges::any_of(touched, [&](const json& each) {
+    return each["name"] == "z" && each["publish_error"] == published.error().message;
+  }));
   one.put_and_publish("still");
   CHECK(eventually([&] { return two.has("still"); }));
+  CHECK_FALSE(one.has("still", "z"));
+  CHECK_FALSE(one.has("not replicated"));
 }
 
 TEST_CASE_FIXTURE(Group, "the status reports missing messages, and replication continues") {

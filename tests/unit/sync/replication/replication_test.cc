@@ -9,6 +9,7 @@
 #include <array>
 #include <map>
 #include <memory>
+#include <optional>
 #include <random>
 #include <ranges>
 
@@ -38,6 +39,8 @@ using quarry::repository::SecurityLog;
 namespace {
 
 constexpr std::size_t kMaxEntry = 2000;
+constexpr quarry::base::UnixMillis kNever{std::numeric_limits<std::int64_t>::max() / 2};
+constexpr std::array kNames{"host0", "host1", "host2", "host3", "host4", "host5", "host6", "host7"};
 
 struct Published {
   int host;
@@ -48,26 +51,27 @@ using Stream = std::vector<Published>;
 class Host : public World {
  public:
   Host(Stream& stream, int number)
-      : number_(number), stream_(stream), replication_(repository(), kMaxEntry) {
+      : number_(number), stream_(stream), replication_(std::in_place, repository(), kMaxEntry) {
     clock().passed = number * 1000000LL;
     add_user("oy", "oy", secret_of("oy", "pw"));
-    REQUIRE(replication_.prepare({.created = 1}, "host") == true);
+    REQUIRE(replication_->prepare({.created = 1}, name(), kNever) == true);
   }
 
-  Replication& replication() { return replication_; }
+  Replication& replication() { return *replication_; }
+  const char* name() const { return kNames.at(static_cast<std::size_t>(number_)); }
 
   /// Publishes everything. If LOSES_ANSWER is true, does not record that.
   void publish(bool loses_answer = false) {
-    REQUIRE(replication_.find_changes().has_value());
+    REQUIRE(replication_->find_changes().has_value());
     for (;;) {
-      const auto entries = replication_.outgoing(3);
+      const auto entries = replication_->outgoing(3);
       REQUIRE_MESSAGE(entries.has_value(), (entries ? "" : entries.error().message));
       for (const OutgoingEntry& entry : *entries) {
         CHECK_FALSE(entry.content.empty());
         send(entry);
       }
       if (entries->empty() || loses_answer) return;
-      REQUIRE(replication_.published(*entries).has_value());
+      REQUIRE(replication_->published(*entries).has_value());
     }
   }
 
@@ -77,18 +81,28 @@ class Host : public World {
     const std::size_t end = read_ + std::min(count, stream_.size() - read_);
     std::vector<IncomingEntry> entries;
     for (std::size_t i = repeats_ && read_ > 0 ? read_ - 1 : read_; i < end; ++i) {
-      entries.push_back(
-          {.sequence = i + 1, .is_own = stream_[i].host == number_, .content = stream_[i].content});
+      entries.push_back({.sequence = i + 1,
+                         .is_own = stream_[i].host == number_,
+                         .host = kNames.at(static_cast<std::size_t>(stream_[i].host)),
+                         .content = stream_[i].content});
     }
-    QUARRY_TRY(replication_.apply(entries, {.created = 1, .sequence = end}));
+    QUARRY_TRY(replication_->apply(entries, {.created = 1, .sequence = end}));
     read_ = end;
     return {};
   }
   void apply(std::size_t count = SIZE_MAX) {
     const auto applied = try_apply(count);
     REQUIRE_MESSAGE(applied.has_value(), (applied ? "" : applied.error().message));
-    REQUIRE(replication_.position() == ReplicaPosition{.created = 1, .sequence = read_});
+    REQUIRE(replication_->position() == ReplicaPosition{.created = 1, .sequence = read_});
   }
+  /// What quarry-replica does after it was killed.
+  void restart() {
+    replication_.emplace(repository(), kMaxEntry);
+    REQUIRE(replication_->prepare({}, name(), kNever) == false);
+    read_ = replication_->position()->sequence;
+  }
+  /// Returns the write-ahead log, which changes with each write transaction.
+  std::string log() const { return read_bytes(path().string() + "-wal"); }
   bool is_at_end() const { return read_ == stream_.size(); }
   /// Whether apply() passes the last applied entry again.
   void repeat_entries(bool repeats) { repeats_ = repeats; }
@@ -238,7 +252,7 @@ class Host : public World {
  private:
   int number_;
   Stream& stream_;
-  Replication replication_;
+  std::optional<Replication> replication_;
   std::size_t read_ = 0;
   bool repeats_ = false;
   ArrivalMark reported_;
@@ -276,6 +290,7 @@ struct Group {
       const auto verified = quarry::repository::verify(host->path());
       REQUIRE(verified.has_value());
       CHECK(fmt::format("{}", fmt::join(verified->faults, "\n")) == "");
+      REQUIRE(host->replication().record_progress().has_value());
       CHECK(host->value("SELECT count(*) FROM fx_quarry_replica_out") == "0");
     }
   }
@@ -334,7 +349,7 @@ TEST_CASE("the initial contents of a repository are not published") {
   Group group(1);
   group[0].publish();
   CHECK(group.stream.empty());
-  CHECK(group[0].replication().prepare({}, "host") == false);
+  CHECK(group[0].replication().prepare({}, group[0].name(), kNever) == false);
 }
 
 TEST_CASE("rows and files are replaced by the last entry, whatever their mtime") {
@@ -369,6 +384,90 @@ TEST_CASE("a setting that changes back is published both times") {
   CHECK(group[1].setting("index-page") == "B");
   group.check_equal();
   CHECK(group[1].setting("index-page") == "A");
+}
+
+TEST_CASE("a change that the stream has stored late does not bring an old setting back") {
+  Group group(3);
+  group[0].set("index-page", "old");
+  group[0].publish();
+  group[0].set("index-page", "new");
+  group[0].publish();
+  group[1].apply();
+  group.stream.push_back(group.stream.front());
+  group[1].restart();
+  group.check_equal();
+  for (const auto& host : group.hosts) CHECK(host->setting("index-page") == "new");
+}
+
+TEST_CASE(
+    "the numbers of a host's changes rise, even if its clock is behind after it was reinstalled") {
+  Group group(2);
+  group[0].sql("INSERT INTO fx_quarry_replica_number VALUES('host0',9000000000000)");
+  group[0].set("index-page", "first");
+  group[0].publish();
+  group[0].clock().passed = -1000000000;
+  group[0].set("index-page", "second");
+  group[0].publish();
+  CHECK(group.stream[0].content.starts_with("change 9000000000001\n"));
+  CHECK(group.stream[1].content.starts_with("change 9000000000002\n"));
+  group[1].set("index-page", "other");
+  group[1].publish();
+  CHECK(group.stream[2].content.starts_with("change 1700001000000\n"));
+}
+
+TEST_CASE("a host does not write while it publishes and reads its own entries") {
+  Group group(2);
+  group[0].put("one");
+  std::string log = group[0].log();
+  group[0].publish();
+  group[0].apply();
+  CHECK(group[0].log() == log);
+  REQUIRE(group[0].replication().record_progress());
+  CHECK(group[0].log() != log);
+  group[0].set("index-page", "page");
+  REQUIRE(group[0].replication().find_changes());
+  log = group[0].log();
+  group[0].publish();
+  group[0].apply();
+  group[0].publish();
+  CHECK(group[0].log() == log);
+  CHECK(group.stream.size() == 2);
+  // A change of another host comes before the own one in the stream.
+  group[0].set("index-page", "own");
+  REQUIRE(group[0].replication().find_changes());
+  group[1].apply();
+  group[1].set("index-page", "other");
+  group[1].publish();
+  group[0].apply();
+  CHECK(group[0].setting("index-page") == "other");
+  group.check_equal();
+  CHECK(group[1].setting("index-page") == "own");
+}
+
+TEST_CASE("what was received shortly before the first start is published") {
+  World world;
+  world.sql("UPDATE rcvfrom SET mtime=julianday('2020-01-01'); UPDATE config SET mtime=1");
+  const auto put = [&](std::string_view content, std::int64_t seconds) {
+    world.clock().passed = seconds * 1000;
+    auto receipt = world.repository().receive();
+    REQUIRE(receipt);
+    REQUIRE(receipt->store({.name = *HashName::parse(sha3(content)), .payload = content}));
+    REQUIRE(receipt->set_config("index-page", content));
+    REQUIRE(receipt->commit());
+  };
+  put("old", 0);
+  Replication replication(world.repository(), kMaxEntry);
+  put("new", 100);
+  REQUIRE(replication.prepare({}, "host", {1700000050000}) == true);
+  REQUIRE(replication.find_changes());
+  const auto all = replication.outgoing(10);
+  REQUIRE(all);
+  std::string text;
+  for (const OutgoingEntry& entry : *all) text += entry.content;
+  CHECK(text.contains(sha3("new")));
+  CHECK(text.contains("config /config"));
+  CHECK_FALSE(text.contains(sha3("old")));
+  CHECK_FALSE(text.contains(world.initial()));
 }
 
 TEST_CASE("users are replicated with their passwords, even if they do not have an mtime") {
@@ -541,10 +640,10 @@ TEST_CASE("bad entries and bad artifacts are skipped") {
   Group group(2);
   for (const std::string bad :
        {"", "nonsense\n", "from x y z\n", "from 1 - -\nconfig /config 3\nabc\n",
-        "change n\nfile abc 3\nabc", "change n\nconfig /config 3\nabc\n",
-        "change n\nuvfile ../a 1 - 0 1\n", "change n\npublish x\n", "change n\nremove user x\n",
-        "from 1 - -\ncfile x 4000000000 4000000000\nab", "change n\nremove /config project-code\n",
-        "change n\nconfig /config 37\n1 'project-code' value 'xxxxxxxxxxxx'\n"}) {
+        "change 1\nfile abc 3\nabc", "change 2\nconfig /config 3\nabc\n",
+        "change 3\nuvfile ../a 1 - 0 1\n", "change 4\npublish x\n", "change 5\nremove user x\n",
+        "from 1 - -\ncfile x 4000000000 4000000000\nab", "change 6\nremove /config project-code\n",
+        "change 7\nconfig /config 37\n1 'project-code' value 'xxxxxxxxxxxx'\n"}) {
     group.stream.push_back({7, bad});
   }
   std::string entry = "from 1700000000000 - -\n" + file("good");
@@ -552,7 +651,7 @@ TEST_CASE("bad entries and bad artifacts are skipped") {
   entry += file("also good");
   group.stream.push_back({7, entry});
   group.stream.push_back(
-      {7, "change n\nuvfile a 1 " + sha1("x") + " 1 0\nyuvfile b 2 " + sha1("x") + " 1 0\nx"});
+      {7, "change 8\nuvfile a 1 " + sha1("x") + " 1 0\nyuvfile b 2 " + sha1("x") + " 1 0\nx"});
   group.check_equal();
   CHECK(group[1].value("SELECT count(*) FROM blob WHERE size>=0") == "3");
   CHECK(group[1].value("SELECT count(*) FROM unversioned") == "1");
@@ -575,7 +674,7 @@ TEST_CASE("a restored backup gets its own artifacts back from the stream") {
   group[0].sql("DELETE FROM blob WHERE rid=" + rid + "; DELETE FROM unclustered WHERE rid=" + rid +
                "; UPDATE fx_quarry_replica SET sequence=0");
   std::vector<IncomingEntry> entries{
-      {.sequence = 1, .is_own = true, .content = group.stream[0].content}};
+      {.sequence = 1, .is_own = true, .host = group[0].name(), .content = group.stream[0].content}};
   REQUIRE(group[0].replication().apply(entries, {.created = 1, .sequence = 1}).has_value());
   group.check_equal();
   CHECK(group[0].value("SELECT count(*) FROM blob") == "2");
@@ -679,13 +778,16 @@ TEST_CASE("what waits in a copy from another host is not reported") {
     host->sql("UPDATE user SET cap='hgio' WHERE login='g'");
     host->publish();
   }
-  CHECK(group[0].replication().prepare({}, "host") == false);
-  CHECK(group[1].replication().prepare({}, "other") == false);
+  group[1].put("not published");
+  CHECK(group[0].replication().prepare({}, group[0].name(), kNever) == false);
+  CHECK(group[1].replication().prepare({}, "other", kNever) == false);
   CHECK(group[0].reports().size() == 2);
   CHECK(group[0].changes_of_users().size() == 1);
   CHECK(group[1].reports().empty());
   group[1].make_public("secret");
   CHECK(group[1].reports().empty());
+  // What the first host might not have published is published.
+  CHECK(group[1].replication().outgoing(10)->size() == 1);
   // It reports what it receives.
   group[1].put("one");
   CHECK(group[1].reports().size() == 1);
@@ -743,10 +845,17 @@ class RandomChanges {
 
   void step() {
     Host& host = group_[below(group_.hosts.size())];
-    switch (below(4)) {
+    switch (below(5)) {
       case 0:
       case 1:
         change(host);
+        break;
+      case 4:
+        if (below(4) == 0) host.restart();
+        if (below(4) == 0 && !group_.stream.empty()) {
+          const Published late = group_.stream[below(group_.stream.size())];
+          group_.stream.push_back(late);
+        }
         break;
       case 2:
         host.publish(below(4) == 0);
