@@ -61,8 +61,9 @@ std::vector<NewStreamMessage> messages_of(std::string_view project, std::string_
   messages.reserve(parts);
   for (std::size_t i = 0; i < parts; ++i) {
     std::string text = fmt::format("{} {} {} {} {}\n", kMagic, host, entry, i + 1, parts);
+    // ENTRY is a digest of the whole content, so the bytes of the part are not hashed again.
+    std::string id = digest_of(project, host, fmt::format("{}{}", text, size));
     text += content.substr(i * size, size);
-    std::string id = digest_of(project, host, text);
     messages.push_back({std::string(project), std::move(id), std::move(text)});
   }
   return messages;

@@ -24,8 +24,8 @@ namespace quarry::replica {
 
 /// Returns the messages of the entry CONTENT that HOST publishes about PROJECT. Each has at most MAX
 /// bytes; MAX must be at least 1000.
-/// The id of a message is a digest of its project and its whole content, so a repeated entry has the
-/// same ids.
+/// The id of a message is a digest that depends on the project, the host, the whole content and the
+/// bytes of the part, so a repeated entry has the same ids.
 std::vector<NewStreamMessage> messages_of(std::string_view project, std::string_view host,
                                           std::string_view content, std::size_t max);
 
