@@ -105,16 +105,16 @@ def ip(*arguments: object) -> None:
 
 class Host:
     """Host NUMBER (from 1) of a cluster. FRONT is a listening socket for the HTTP front; without it, the front listens on
-    the host's own address. DIRECTIVES are for [replication]. If HAS_FOLDER is set, the pool is a folder with the repository
+    the host's own address. DIRECTIVES are for [replication], POOL for the pool. If HAS_FOLDER is set, the pool is a folder with the repository
     `project`."""
 
     def __init__(self, number: int, hosts: int, folder: Path, repository: Path, directives: dict[str, object],
-                 front: socket.socket | None = None, *, has_folder: bool = False):
+                 front: socket.socket | None = None, *, has_folder: bool = False, pool: dict[str, object] | None = None):
         self.number, self.folder, self.front = number, folder, front
         self.name = f"host{number}"
         self.address = f"10.0.0.{number}"
         self.others = [other for other in range(1, hosts + 1) if other != number]
-        self.has_folder = has_folder
+        self.has_folder, self.pool = has_folder, pool
         # The name of its folder is the host's name in messages about differences.
         place = folder / self.name if has_folder else folder
         place.mkdir(exist_ok=True)
@@ -149,7 +149,7 @@ jetstream {{ store_dir: "{self.folder}/nats", max_memory_store: 64MB, max_file_s
         where = {"repositories": self.repository.parent} if self.has_folder else {"repository": self.repository}
         text += daemon.section("www", {"listen": self.folder / "pool.sock", **where, "pm": "static", "pm.max_children": 2,
                                        "pages": "fossil", "backoffice.lease_time": "1s",
-                                       "ping.path": "/ping"} | daemon.user())
+                                       "ping.path": "/ping"} | daemon.user() | (self.pool or {}))
         (self.folder / "quarryd.conf").write_text(text)
 
     @property
@@ -273,7 +273,7 @@ class Cluster:
     are listening sockets, one for each host. For HAS_FOLDER, see Host."""
 
     def __init__(self, folder: Path, repository: Path, hosts: int = 3, *, fronts: list[socket.socket] | None = None,
-                 has_folder: bool = False, **directives: object):
+                 has_folder: bool = False, pool: dict[str, object] | None = None, **directives: object):
         ip("link", "add", "hosts", "type", "bridge")
         ip("address", "add", f"{CLIENTS}/24", "dev", "hosts")
         ip("link", "set", "hosts", "up")
@@ -282,7 +282,7 @@ class Cluster:
             place = folder / f"host{number}"
             place.mkdir(exist_ok=True)
             self.hosts.append(Host(number, hosts, place, repository, directives, fronts[number - 1] if fronts else None,
-                                   has_folder=has_folder))
+                                   has_folder=has_folder, pool=pool))
         self.slow_links = SlowLinks() if TUN.exists() else None
         if self.slow_links:
             for host in self.hosts:
