@@ -11,12 +11,14 @@ from collections.abc import Callable
 from pathlib import Path
 
 from history import History, Operation
-from support import repofile
+from support import program, repofile
 from support.browser import Browser, Page
-from support.cluster import Cluster, Host
+from support.cluster import QUEUE_HOST, Cluster, Host
 from support.fossil import Checkout, Fossil, FossilFailed
 
 PASSWORD = "pen"
+#: The branch on which only change sets land.
+BRANCH = "landed"
 ADMINISTRATOR = "boss"
 #: Settings that hosts exchange, and that do not change how fossil works.
 SETTINGS = ("sitemap-extra", "keep-glob", "ignore-glob", "clean-glob", "binary-glob")
@@ -29,7 +31,7 @@ FAULTLESS = re.compile(r"(\*{5} WARNING: a fork has occurred \*{5}\s.*\s+)?(Roun
 def prepare(repository: Path, clients: int) -> None:
     """Adds the users of the clients to REPOSITORY."""
     for number in range(clients):
-        repofile.add_user(repository, f"client{number}", PASSWORD, "cfghijkmnorwyz")
+        repofile.add_user(repository, f"client{number}", PASSWORD, "cefghijkmnorwyz")
     repofile.add_user(repository, ADMINISTRATOR, PASSWORD, "s")
 
 
@@ -41,6 +43,8 @@ class Client(threading.Thread):
         super().__init__(name=f"client{number}")
         self.seed, self.cluster, self.fossil, self.history = seed, cluster, fossil, history
         self.folder = folder
+        (folder / "set").mkdir()
+        (folder / "password").write_text(PASSWORD)
         self.clone = fossil.clone(self._url(cluster.hosts[0]), folder / "clone.fossil")
         self.checkout = Checkout(fossil, self.clone, folder / "work")
         self.is_stopping = threading.Event()
@@ -50,7 +54,7 @@ class Client(threading.Thread):
         self.tickets: list[str] = []
         self.last_second = 0
         self.kinds: dict[Callable[[Operation, Host, random.Random], None], int] = {
-            self.commit: 8, self.wiki: 2, self.ticket: 3, self.push: 2, self.pull: 3, self.unversioned: 3, self.setting: 2,
+            self.commit: 8, self.change_set: 4, self.wiki: 2, self.ticket: 3, self.push: 2, self.pull: 3, self.unversioned: 3, self.setting: 2,
             self.user: 1, self.capabilities: 1, self.interwiki: 1, self.page_user: 1, self.page_wiki: 1, self.page_interwiki: 1}
         if kinds:
             self.kinds = {kind: weight for kind, weight in self.kinds.items() if kind.__name__ in kinds}
@@ -156,6 +160,19 @@ class Client(threading.Thread):
             operation.unversioned[name] = hashlib.sha3_256(content).hexdigest()
             self.fossil("unversioned", "add", self.folder / "file", "--as", name, *when)
         self._sync("unversioned", "sync", self._url(host), "-R", self.clone)
+
+    def change_set(self, operation: Operation, _: Host, choices: random.Random) -> None:
+        host = self.cluster.host(QUEUE_HOST)
+        operation.host, operation.is_promised = host.number, False
+        name = choices.choice(["set.txt", f"{self.name}.txt"])
+        (self.folder / "set" / name).write_text(f"{self.name} {operation.number}\n")
+        done = program.quarry("submit", "--to", host.url, "--user", self.name, "--password-file", self.folder / "password", "--target", BRANCH,
+                              "--comment", f"change set {self.name} {operation.number}", "--wait", "--timeout", 30, name,
+                              cwd=self.folder / "set")
+        landed = re.search(r" landed as (\w+)", done.stdout)
+        if done.returncode != 0 or not landed:
+            raise OSError(done.stdout + done.stderr)
+        operation.facts = {("artifact", landed[1])}
 
     # Operations with fossil on a host's file.
 

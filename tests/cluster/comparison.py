@@ -7,6 +7,7 @@ from pathlib import Path
 
 import proof
 from aiosmtpd.smtp import Envelope
+from clients import BRANCH
 from history import History, Operation
 from support import mail, repofile, wire
 from support.fossil import Fossil
@@ -23,6 +24,15 @@ def missing(history: History, paths: list[Path]) -> list[str]:
                   for operation in history.operations if operation.is_acknowledged and not history.is_lost(operation)
                   for fact in sorted(operation.facts - has)]
     return wrong
+
+
+def landings(path: Path) -> list[str]:
+    """Returns the change sets that have landed twice, and the forks of their branch."""
+    twice = "SELECT coalesce(ecomment, comment) FROM event WHERE type='ci' AND comment GLOB 'change set *' GROUP BY 1 HAVING count(*)>1"
+    leaves = repofile.query(path, "SELECT uuid FROM leaf JOIN blob USING(rid) JOIN tagxref USING(rid) JOIN tag USING(tagid)"
+                                  " WHERE tagname='branch' AND value=?", BRANCH)
+    wrong = [f"{comment} has landed twice" for comment, in repofile.query(path, twice)]
+    return wrong + ([f"the branch {BRANCH} has forked: {leaves}"] if len(leaves) > 1 else [])
 
 
 def unversioned(history: History, path: Path) -> list[str]:
@@ -114,7 +124,8 @@ def faults(history: History, paths: list[Path], mails: list[Envelope], fossil: F
     difference = first_difference(paths)
     wrong = without_quorum(history) if is_quorum else []
     wrong += [difference] if difference else []
-    wrong += missing(history, paths) + unversioned(history, paths[0]) + repeated_mail(history, paths, mails)
+    wrong += missing(history, paths) + unversioned(history, paths[0])
+    wrong += landings(paths[0]) + repeated_mail(history, paths, mails)
     for path in paths:
         wrong += file_faults(path, fossil)
     if not wrong:
