@@ -353,7 +353,12 @@ Result<void> Node::claim(std::string_view verb, std::string_view words,
   QUARRY_TRY(health_.check());
   const std::string project = repositories_.facts(*one).project;
   if (project.empty()) return fail(ErrorCode::kBusy, "the repository has not been opened yet");
-  if (verb == "claim-current") QUARRY_TRY(check_is_current(*one));
+  if (verb == "claim-current") {
+    QUARRY_TRY(check_is_current(*one));
+    // The client reads from the repository what is published.
+    QUARRY_TRY(repositories_.use(
+        one, [](sync::Replication& replication) { return replication.record_progress(); }));
+  }
   const std::string key = project + "." + std::string(name);
   if (verb == "lease") {
     leases_.hold(key, answer);
