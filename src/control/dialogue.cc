@@ -64,8 +64,12 @@ Result<std::string> ask_once(const Listening& server, const base::SocketAddress&
   const std::string sent = fmt::format("{}\n", line);
   // Read the answer even after EPIPE. A server that refuses a client sends an answer, and closes
   // the connection without reading the question.
-  if (::send(fd.get(), sent.data(), sent.size(), MSG_NOSIGNAL) < 0 && errno != EPIPE) {
-    return failed(server, address.path());
+  for (std::size_t done = 0; done < sent.size();) {
+    const ssize_t size = ::send(fd.get(), sent.data() + done, sent.size() - done, MSG_NOSIGNAL);
+    if (size < 0 && errno == EINTR) continue;
+    if (size < 0 && errno == EPIPE) break;
+    if (size < 0) return failed(server, address.path());
+    done += static_cast<std::size_t>(size);
   }
   std::string answer;
   std::array<char, 65536> bytes;

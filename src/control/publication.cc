@@ -59,6 +59,23 @@ Result<void> Publication::wait(std::string_view pool, std::string_view name,
   return {};
 }
 
+Result<bool> Publication::land(std::string_view pool, std::string_view name, std::int64_t created,
+                               std::uint64_t sequence,
+                               const std::vector<std::string>& entries) const {
+  std::string content;
+  for (const std::string& each : entries) content += fmt::format("{}\n{}", each.size(), each);
+  QUARRY_TRY_ASSIGN(const std::string answer,
+                    ask(socket_, time_out_,
+                        fmt::format("land {} {} {} {} {}\n{}", pool, name, created, sequence,
+                                    content.size(), content)));
+  return answer == "true";
+}
+
+Result<void> Publication::catch_up(std::string_view pool, std::string_view name) const {
+  QUARRY_TRY(ask(socket_, time_out_, fmt::format("catch-up {} {}", pool, name)));
+  return {};
+}
+
 void Publication::notify(std::string_view pool, std::string_view name) const {
   send(socket_, fmt::format("notify {} {}", pool, name));
 }

@@ -56,7 +56,10 @@ Applier::Applier(Stream& stream, StreamHealth& health, const ApplierOptions& opt
       progress_(saved_) {}
 
 void Applier::start(Repositories& repositories) {
-  repositories_ = &repositories;
+  {
+    const std::lock_guard lock(mutex_);
+    repositories_ = &repositories;
+  }
   thread_ = std::thread([this] { run(); });
 }
 
@@ -201,6 +204,7 @@ Result<void> Applier::find_position() {
   if (position != old) reader_ = EntryReader(options_.max_entry);
   const std::lock_guard lock(mutex_);
   position_ = position;
+  applied_ = sequence;
   if (!is_same) {
     skipped_.clear();
     rewinds_.clear();
@@ -267,8 +271,54 @@ void Applier::apply_batch() {
   }
   batch_bytes_ = 0;
   batch_entries_ = 0;
+  {
+    const std::lock_guard lock(mutex_);
+    done_ = std::max(done_, position_.sequence);
+    applied_ = position_.sequence;
+    whole_ = reader_.safe_position(position_.sequence);
+  }
+  wake_.notify_all();
+}
+
+/// Returns whether everything up to SEQUENCE has been applied to ONE. mutex_ must be locked.
+bool Applier::has_applied(const Replicated& one, std::uint64_t sequence) const {
+  const Facts facts = repositories_->facts(one);
+  return applied_ >= sequence && facts.waiting == 0 && !rewinds_.contains(facts.project) &&
+         !skipped_.contains(facts.project);
+}
+
+/// Returns whether the messages up to END contain nothing else for ONE.
+bool Applier::can_skip_to(const Replicated& one, const sync::ReplicaPosition& end) const {
   const std::lock_guard lock(mutex_);
-  done_ = std::max(done_, position_.sequence);
+  return position_.created == end.created && whole_ >= end.sequence &&
+         has_applied(one, end.sequence);
+}
+
+Result<void> Applier::catch_up(const ReplicatedPtr& one, std::chrono::milliseconds time) {
+  QUARRY_TRY(health_.check());
+  QUARRY_TRY_ASSIGN(const StreamRange range, stream_.range());
+  {
+    std::unique_lock lock(mutex_);
+    const bool is_current = wake_.wait_for(lock, time, [&] {
+      return is_stopping_ || (repositories_ != nullptr && has_applied(*one, range.last));
+    });
+    if (!is_current || is_stopping_) {
+      return fail(ErrorCode::kBusy, "the changes of other hosts are not applied yet");
+    }
+  }
+  return repositories_->use(one, [&](sync::Replication& replication) -> Result<void> {
+    QUARRY_TRY_ASSIGN(const auto position, replication.position());
+    const sync::ReplicaPosition end{range.created, range.last};
+    const bool is_before = position.created != end.created || position.sequence < end.sequence;
+    if (is_before && can_skip_to(*one, end)) {
+      QUARRY_TRY(replication.apply({}, end));
+      repositories_->change(*one, [&](Facts& facts) { facts.position = end; });
+    }
+    // The caller reads the position in the repository.
+    QUARRY_TRY(replication.record_progress());
+    recorded(repositories_->facts(*one).project);
+    return {};
+  });
 }
 
 void Applier::apply_to(const std::string& project, std::vector<Entry>&& entries) {
@@ -394,10 +444,12 @@ bool Applier::retry(const std::string& project, Waiting& waiting) {
   }
   base::log(LogLevel::kNotice, "{}: changes of other hosts can be applied again",
             one->path.string());
+  // First the rewind, so that catch_up() does not take the repository for current in between.
+  if (!has_entries || waiting.has_more) {
+    const std::lock_guard lock(mutex_);
+    rewinds_[project] = end;
+  }
   end_waiting(*one);
-  if (has_entries && !waiting.has_more) return true;
-  const std::lock_guard lock(mutex_);
-  rewinds_[project] = end;
   return true;
 }
 

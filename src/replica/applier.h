@@ -60,6 +60,10 @@ class Applier final : public ReadPosition {
   /// Starts the thread. Before, open all repositories whose projects are not known yet.
   void start(Repositories& repositories);
   void stop();
+  /// Waits until everything that is in the stream now has been applied to ONE, and then sets its
+  /// position to the end of the stream: incomplete entries and messages that are not entries do not
+  /// move it. Errors: kBusy (not in TIME), and those of Repositories::use().
+  Result<void> catch_up(const ReplicatedPtr& one, std::chrono::milliseconds time);
   /// Writes the position file. Waits for the disk. Call it from only one thread.
   void save();
   Figures figures() const;
@@ -83,6 +87,8 @@ class Applier final : public ReadPosition {
 
   void run();
   bool is_stopping() const;
+  bool has_applied(const Replicated& one, std::uint64_t sequence) const;
+  bool can_skip_to(const Replicated& one, const sync::ReplicaPosition& end) const;
   bool go_on_reading();
   Result<void> find_position();
   std::uint64_t check_position(const sync::ReplicaPosition& position, const StreamRange& range);
@@ -126,6 +132,8 @@ class Applier final : public ReadPosition {
   bool is_stopping_ = false;
   sync::ReplicaPosition position_;                // of the last message that was read
   std::uint64_t done_ = 0;                        // everything up to this was applied or skipped
+  std::uint64_t applied_ = 0;                     // the same, but lower after a rewind
+  std::uint64_t whole_ = 0;                       // EntryReader::safe_position() then
   std::map<std::string, std::uint64_t> skipped_;  // projects with the first skipped sequence
   std::map<std::string, std::uint64_t> rewinds_;  // projects with the sequence to read after
   // Projects with the first sequence that was applied after the position stored in the repository.

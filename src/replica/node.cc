@@ -207,6 +207,10 @@ void Node::handle(std::string_view request, SocketServer::Answer answer) {
     return leave(answer);
   } else if (verb == "wait") {
     done = wait(words, answer);
+  } else if (verb == "land") {
+    done = land(words, answer);
+  } else if (verb == "catch-up") {
+    done = catch_up(words, answer);
   } else if (request == "status") {
     return answer(status());
   } else if (verb == "status") {
@@ -226,6 +230,27 @@ Result<ReplicatedPtr> named(Repositories& repositories, std::string_view words) 
   const std::size_t end = words.rfind(' ');
   if (end == std::string_view::npos) return fail(ErrorCode::kInvalid, "expected a pool and a name");
   return repositories.find(words.substr(0, end), words.substr(end + 1));
+}
+
+/// Removes the last word from WORDS, and returns it as a number.
+template <typename Number>
+std::optional<Number> take_last(std::string_view& words) {
+  const std::size_t end = std::min(words.rfind(' '), words.size());
+  const auto number = base::parse_number<Number>(words.substr(std::min(end + 1, words.size())));
+  words = words.substr(0, end);
+  return number;
+}
+
+/// Returns the entries in CONTENT, or nullopt if it is malformed.
+std::optional<std::vector<std::string>> entries_in(std::string_view content) {
+  std::vector<std::string> entries;
+  while (!content.empty()) {
+    const auto size = base::parse_number<std::size_t>(base::take_until(content, '\n'));
+    if (!size || *size > content.size()) return std::nullopt;
+    entries.emplace_back(content.substr(0, *size));
+    content.remove_prefix(*size);
+  }
+  return entries;
 }
 
 }  // namespace
@@ -304,6 +329,25 @@ Result<void> Node::wait(std::string_view words, const SocketServer::Answer& answ
   return {};
 }
 
+Result<void> Node::land(std::string_view request, const SocketServer::Answer& answer) {
+  std::string_view words = base::take_until(request, '\n');
+  auto entries = entries_in(request);
+  const auto size = take_last<std::size_t>(words);
+  const auto sequence = take_last<std::uint64_t>(words);
+  const auto created = take_last<std::int64_t>(words);
+  if (!size || !sequence || !created || !entries) {
+    return fail(ErrorCode::kInvalid, "malformed request");
+  }
+  QUARRY_TRY_ASSIGN(const ReplicatedPtr one, named(repositories_, words));
+  publisher_.run([this, one, answer, position = sync::ReplicaPosition{*created, *sequence},
+                  entries = std::move(*entries)] {
+    const auto stored = publisher_.land(one, position, entries);
+    answer(stored ? Result<std::string>(*stored ? "true" : "false")
+                  : std::unexpected(stored.error()));
+  });
+  return {};
+}
+
 /// Answers the waiters whose message has been applied, and those that have waited for too long.
 void Node::answer_waiters() {
   const auto now = std::chrono::steady_clock::now();
@@ -334,6 +378,15 @@ void Node::write_state() {
   }
   const auto written = replace_file(options_.folder / "state", state.text());
   if (!written) state_log_.warn(written.error().message);
+}
+
+Result<void> Node::catch_up(std::string_view words, const SocketServer::Answer& answer) {
+  QUARRY_TRY_ASSIGN(const ReplicatedPtr one, named(repositories_, words));
+  publisher_.run([this, one, answer] {
+    const auto done = applier_.catch_up(one, options_.acknowledge_timeout);
+    answer(done ? Result<std::string>("{}") : std::unexpected(done.error()));
+  });
+  return {};
 }
 
 Result<void> Node::describe(std::string_view words, const SocketServer::Answer& answer) {

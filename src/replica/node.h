@@ -56,6 +56,8 @@ class Node {
   Result<void> publish(std::string_view words, const SocketServer::Answer& answer, bool waits);
   Result<void> join(std::string_view words, const SocketServer::Answer& answer);
   void leave(const SocketServer::Answer& answer);
+  Result<void> land(std::string_view request, const SocketServer::Answer& answer);
+  Result<void> catch_up(std::string_view words, const SocketServer::Answer& answer);
   Result<void> describe(std::string_view words, const SocketServer::Answer& answer);
   Result<void> claim(std::string_view verb, std::string_view words,
                      const SocketServer::Answer& answer);

@@ -274,14 +274,18 @@ Result<void> Publisher::round(const ReplicatedPtr& one, std::vector<Done>& waite
   return result;
 }
 
+std::vector<NewStreamMessage> Publisher::messages_for(const ReplicatedPtr& one,
+                                                      std::string_view content) {
+  return messages_of(repositories_.facts(*one).project, options_.host, content,
+                     stream_.max_content());
+}
+
 Result<void> Publisher::send(const ReplicatedPtr& one,
                              const std::vector<sync::OutgoingEntry>& entries) {
   QUARRY_TRY(health_.check());
-  const std::string project = repositories_.facts(*one).project;
   std::vector<NewStreamMessage> messages;
   for (const sync::OutgoingEntry& each : entries) {
-    auto parts = messages_of(project, options_.host, each.content, stream_.max_content());
-    std::ranges::move(parts, std::back_inserter(messages));
+    std::ranges::move(messages_for(one, each.content), std::back_inserter(messages));
     // A change must be stored before the next one is sent (see sync/replication.h).
     if (each.number == 0 && &each != &entries.back()) continue;
     const base::UnixMillis sent = now();
@@ -295,6 +299,27 @@ Result<void> Publisher::send(const ReplicatedPtr& one,
     messages.clear();
   }
   return {};
+}
+
+Result<bool> Publisher::land(const ReplicatedPtr& one, const sync::ReplicaPosition& position,
+                             const std::vector<std::string>& entries) {
+  QUARRY_TRY(health_.check());
+  if (repositories_.facts(*one).project.empty()) {
+    return fail(ErrorCode::kBusy, "the repository is not replicated yet");
+  }
+  QUARRY_TRY_ASSIGN(const StreamRange range, stream_.range());
+  std::uint64_t last = position.created == range.created ? position.sequence : 0;
+  for (const std::string& each : entries) {
+    const auto stored =
+        stream_.publish_after(last, messages_for(one, each), options_.acknowledge_timeout);
+    if (!stored && stored.error().code == ErrorCode::kConflict) return false;
+    if (!stored) {
+      health_.failed(stored.error());
+      return std::unexpected(stored.error());
+    }
+    last = *stored;
+  }
+  return true;
 }
 
 /// Records the RESULT of a turn that began at the state BEFORE. Returns whether the error differs

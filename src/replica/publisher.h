@@ -47,6 +47,10 @@ class Publisher {
   /// Publishes everything that ONE holds now, ahead of repositories that wait for examine(). Calls
   /// DONE when the stream has stored it.
   void publish(const ReplicatedPtr& one, Done done = {});
+  /// Publishes ENTRIES of ONE if no message about its project follows POSITION. Returns false if one
+  /// does. Waits for the stream. Does not use the repository, because the caller holds its write lock.
+  Result<bool> land(const ReplicatedPtr& one, const sync::ReplicaPosition& position,
+                    const std::vector<std::string>& entries);
   /// Looks for changes that no worker has reported, and publishes them.
   void examine(const ReplicatedPtr& one, Done done = {});
   /// Runs JOB in a thread.
@@ -78,6 +82,7 @@ class Publisher {
   void finish(const ReplicatedPtr& one, bool is_done);
   Result<void> round(const ReplicatedPtr& one, std::vector<Done>& waiters);
   Result<void> send(const ReplicatedPtr& one, const std::vector<sync::OutgoingEntry>& entries);
+  std::vector<NewStreamMessage> messages_for(const ReplicatedPtr& one, std::string_view content);
   bool note(const ReplicatedPtr& one, const Result<void>& result,
             const std::optional<FileState>& before);
 

@@ -16,6 +16,7 @@
 
 #include "quarry/base/escape.h"
 #include "quarry/base/log.h"
+#include "quarry/base/number.h"
 
 namespace quarry::replica {
 
@@ -186,7 +187,7 @@ void SocketServer::serve(Client& client, short events) {
 }
 
 void SocketServer::receive(Client& client) {
-  std::array<char, 4096> buffer;
+  std::array<char, 65536> buffer;
   const ssize_t count = ::recv(client.fd.get(), buffer.data(), buffer.size(), 0);
   if (count < 0 && (errno == EAGAIN || errno == EINTR)) return;
   if (count <= 0) {
@@ -200,8 +201,21 @@ void SocketServer::receive(Client& client) {
     return answer(client, fail(ErrorCode::kLimit, "the request is too long"));
   }
   if (end == std::string::npos) return;
+  std::size_t size = end;
+  if (client.request.starts_with("land ")) {
+    const std::size_t word = client.request.rfind(' ', end) + 1;
+    const auto content =
+        base::parse_number<std::size_t>(std::string_view(client.request).substr(word, end - word));
+    if (!content || *content > options_.max_content) {
+      client.is_whole = true;
+      return answer(client, fail(ErrorCode::kLimit, "the size of the content is invalid"));
+    }
+    size += 1 + *content;
+    client.deadline = std::chrono::steady_clock::now() + options_.time_out;
+  }
+  if (client.request.size() < size) return;
   client.is_whole = true;
-  client.request.resize(end);
+  client.request.resize(size);
   handle_(client.request, Answer(mailbox_, client.id));
 }
 

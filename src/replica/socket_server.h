@@ -1,5 +1,7 @@
 // The server of control/publication.h: one thread with poll(2). A client sends one request and gets
-// one answer, or two if the first one keeps the connection open. A client that sends too much, or not a whole line in time, is disconnected. If there
+// one answer, or two if the first one keeps the connection open. The request `land` has a line, which
+// ends with the size of its content, and the content. A client that sends too much, or not a whole
+// line in time, is disconnected. If there
 // are too many clients, those that have not sent their requests are disconnected first.
 #pragma once
 
@@ -20,8 +22,9 @@ namespace quarry::replica {
 
 struct SocketServerOptions {
   std::size_t max_clients = 512;
-  std::size_t max_request = 1024;  // bytes
-  /// Timeout for reading a request, and for sending an answer.
+  std::size_t max_request = 1024;  // bytes of a line
+  std::size_t max_content = std::size_t{640} << 20;
+  /// Timeout for reading a line or a part of its content, and for sending an answer.
   std::chrono::milliseconds time_out{5000};
 };
 
@@ -43,7 +46,8 @@ class SocketServer {
     std::shared_ptr<Mailbox> mailbox_;
     std::uint64_t client_;
   };
-  /// Called with the request in the thread of run(). Must not wait.
+  /// Called with the request in the thread of run(). Must not wait. After the line of a request with
+  /// content, REQUEST has a newline and the content.
   using Handle = std::function<void(std::string_view request, Answer answer)>;
 
   /// Errors: kIo.

@@ -8,6 +8,13 @@
 //   wait POOL NAME SEQUENCE\n
 //                         answers when the message SEQUENCE of the stream has been applied to the
 //                         repository, and at once if the stream does not have that message
+//   land POOL NAME CREATED SEQUENCE SIZE\n CONTENT
+//                         publishes entries of the repository if nothing follows the position
+//                         (CREATED, SEQUENCE) in the stream. CONTENT has SIZE bytes: for each entry
+//                         its size, a newline and the entry. Answers with `true` if the entries are in
+//                         the stream, and with `false` if something came first
+//   catch-up POOL NAME\n  answers when everything that the stream holds about the repository has been
+//                         applied to it
 //   status\n              answers with one line of JSON
 //   status POOL NAME\n    the state of one repository, with its number of artifacts and their digest
 //   join HOST [POOL NAME]\n  starts to copy what this host lacks (this repository, or all) from HOST
@@ -33,6 +40,7 @@
 #include <string>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 #include "quarry/base/fd.h"
 #include "quarry/base/result.h"
@@ -73,6 +81,14 @@ class Publication {
   /// Errors: kBusy (not in time), kNotFound (quarry-replica does not run), kDenied, kIo (also
   /// if quarry-replica answers with an error).
   Result<PublishedPosition> publish(std::string_view pool, std::string_view name) const;
+  /// Publishes ENTRIES if nothing follows the position in the stream that the repository has. Returns
+  /// false if something does; nothing is then published. Does not need the repository's write lock.
+  /// Errors: the same as for publish(); the entries might then be published.
+  Result<bool> land(std::string_view pool, std::string_view name, std::int64_t created,
+                    std::uint64_t sequence, const std::vector<std::string>& entries) const;
+  /// Returns when everything that the stream holds about the repository has been applied to it. Errors:
+  /// the same as for publish().
+  Result<void> catch_up(std::string_view pool, std::string_view name) const;
   /// Does not wait. Errors are ignored, because quarry-replica also finds changes by itself.
   void notify(std::string_view pool, std::string_view name) const;
   /// Waits until the message SEQUENCE has been applied to the repository. Errors: the same as for

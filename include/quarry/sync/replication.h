@@ -66,6 +66,10 @@ struct IncomingEntry {
   std::string_view content;
 };
 
+/// Records all unpublished artifacts as published, and returns their entries: publish them before the
+/// commit. Use inside a Receipt. Errors: kBusy (there are too many), kIo, kCorrupt.
+Result<std::vector<std::string>> take_unpublished(repository::Repository& repository);
+
 /// One repository of a group. Not thread-safe. Do not call a function while a Snapshot or a Receipt
 /// of the repository exists. Errors of all functions: kBusy, kNoSpace, kIo, kCorrupt.
 class Replication {

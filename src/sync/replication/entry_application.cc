@@ -3,6 +3,7 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <limits>
 
 #include "entry_writer.h"
 #include "quarry/base/log.h"
@@ -13,7 +14,9 @@ namespace quarry::sync {
 using artifact::HashName;
 using repository::Arrival;
 using repository::ConfigRecord;
+using repository::PublishedArtifacts;
 using repository::Receipt;
+using repository::Rid;
 using repository::UnversionedArrival;
 
 namespace {
@@ -152,8 +155,13 @@ Result<void> EntryApplication::apply(std::size_t index, Receipt& receipt) {
     if (arrival != nullptr && entries_[index].is_own && is_known(arrival->name)) continue;
     QUARRY_TRY(apply(entry.items[i], receipt));
   }
-  if (receipt.id() != 0) QUARRY_TRY(tables_.add_received(receipt.id()));
-  return {};
+  if (receipt.id() == 0) return {};
+  if (!entries_[index].is_own) return tables_.add_received(receipt.id());
+  // This host has published the artifacts without committing them (take_unpublished()). It counts as
+  // their receiver, so it reports them.
+  constexpr Rid kAll = std::numeric_limits<Rid>::max();
+  QUARRY_TRY_ASSIGN(const std::int64_t count, tables_.count(receipt.id(), kAll));
+  return tables_.record(PublishedArtifacts{.parts = {{receipt.id(), kAll, count}}});
 }
 
 bool EntryApplication::is_known(const HashName& name) {

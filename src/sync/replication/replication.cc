@@ -21,6 +21,8 @@ namespace {
 constexpr std::size_t kReceipts = 100;
 // Maximum number of published receipts that are not recorded.
 constexpr std::size_t kMaxUnrecorded = 50;
+// About the maximum size of an entry of take_unpublished().
+constexpr std::size_t kMaxTaken = std::size_t{16} << 20;
 
 void append(const PublishedArtifacts& more, PublishedArtifacts& to) {
   to.parts.insert(to.parts.end(), more.parts.begin(), more.parts.end());
@@ -30,6 +32,24 @@ void append(const PublishedArtifacts& more, PublishedArtifacts& to) {
 }
 
 }  // namespace
+
+Result<std::vector<std::string>> take_unpublished(repository::Repository& repository) {
+  repository::ReplicaTables tables(repository);
+  std::vector<OutgoingEntry> entries;
+  ArtifactEntries artifacts(tables, entries, kReceipts, kMaxTaken);
+  QUARRY_TRY_ASSIGN(const auto receipts, tables.unpublished({}, kReceipts));
+  for (const auto& receipt : receipts) QUARRY_TRY(artifacts.add(receipt));
+  if (receipts.size() == kReceipts || artifacts.is_full()) {
+    return fail(ErrorCode::kBusy, "too many changes of this host are not published yet");
+  }
+  QUARRY_TRY(tables.record(artifacts.take_rest()));
+  std::vector<std::string> taken;
+  for (OutgoingEntry& entry : entries) {
+    QUARRY_TRY(tables.record(entry.artifacts));
+    taken.push_back(std::move(entry.content));
+  }
+  return taken;
+}
 
 Result<bool> Replication::prepare(const ReplicaPosition& position, std::string_view host,
                                   base::UnixMillis since) {

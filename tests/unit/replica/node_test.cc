@@ -18,6 +18,7 @@
 #include "quarry/base/socket.h"
 #include "quarry/control/publication.h"
 #include "quarry/control/replica_state.h"
+#include "quarry/repository/replica_tables.h"
 #include "quarry/repository/whole_file.h"
 #include "temporary_folder.h"
 
@@ -136,6 +137,23 @@ class Host {
     put(content, name);
     const auto published = publish(name);
     REQUIRE_MESSAGE(published.has_value(), (published ? "" : published.error().message));
+  }
+  /// Asks as a transaction does that sees the position of the repository.
+  Result<bool> land(std::string_view content) const {
+    const auto repository = Repository::open(file());
+    REQUIRE(repository);
+    const auto snapshot = (*repository)->snapshot();
+    const auto position = repository::ReplicaTables(**repository).position();
+    REQUIRE(position);
+    return control::Publication(socket(), kPatienceTime)
+        .land(
+            "www", "a", position->created, position->sequence,
+            {fmt::format("from 1 - -\nfile {} {}\n{}\n",
+                         artifact::HashName::of(artifact::HashAlgorithm::kSha3_256, content).str(),
+                         content.size(), content)});
+  }
+  Result<void> catch_up() const {
+    return control::Publication(socket(), kPatienceTime).catch_up("www", "a");
   }
   json status() const {
     const auto answer = publication().status();
@@ -730,4 +748,51 @@ TEST_CASE_FIXTURE(Group, "unknown names and requests are refused") {
   CHECK(client.publish("www", "b").error().message == "no such repository");
   CHECK(client.publish("www", "../a").error().message == "invalid name of a repository");
   CHECK(client.publish("www", "").error().message == "invalid name of a repository");
+}
+
+TEST_CASE_FIXTURE(Group,
+                  "a landing is published while its transaction is open, if nothing came first") {
+  start();
+  two.put_and_publish("first");
+  REQUIRE(one.catch_up());
+  OtherProgram transaction(one.file());
+  transaction.run("BEGIN IMMEDIATE");
+  REQUIRE(eventually([&] { return one.land(std::string(20'000, 'x')) == true; }));
+  // Another host's push comes first.
+  CHECK(one.land("second") == false);
+  CHECK(eventually([&] { return two.has(std::string(20'000, 'x')); }));
+  transaction.run("ROLLBACK");
+  // The host stores its own entry, too.
+  REQUIRE(one.catch_up());
+  CHECK(one.has(std::string(20'000, 'x')));
+  REQUIRE(one.land("second") == true);
+  CHECK(eventually([&] { return one.has("second") && three.has("second") && are_equal(); }));
+}
+
+TEST_CASE_FIXTURE(Group,
+                  "a landing of a host that lacks changes is refused until it has caught up") {
+  start();
+  OtherProgram transaction(one.file());
+  transaction.run("BEGIN IMMEDIATE");
+  two.put_and_publish("first");
+  // Before a host has read the stream, it does not publish anything.
+  CHECK(eventually([&] { return one.land("second") == false; }));
+  transaction.run("COMMIT");
+  REQUIRE(one.catch_up());
+  CHECK(one.has("first"));
+  REQUIRE(one.land("second") == true);
+  CHECK(eventually([&] { return two.has("second") && are_equal(); }));
+}
+
+TEST_CASE_FIXTURE(Group, "a landing fails if the servers do not store it") {
+  start();
+  engine.set_quorum(false);
+  CHECK_FALSE(one.land("first"));
+  CHECK(engine.last() == 0);
+  engine.set_up(false);
+  CHECK(eventually([&] {
+    const auto landed = one.land("first");
+    REQUIRE_FALSE(landed);
+    return landed.error().message == "no server of the stream answers";
+  }));
 }
