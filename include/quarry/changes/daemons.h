@@ -123,6 +123,16 @@ class Executor {
                             const Say& say) = 0;
 };
 
+/// The right to execute the change sets of a repository, which one host of a group has at a time. A
+/// host that has lost the right without noticing cannot do harm, because of the Fence in landing.h.
+class ExecutionRight {
+ public:
+  virtual ~ExecutionRight() = default;
+  /// Returns whether this process has the right now. Does not wait for other hosts.
+  virtual bool take() = 0;
+  virtual void give_back() = 0;
+};
+
 struct QueueOptions {
   std::filesystem::path repository;
   std::filesystem::path base;
@@ -136,6 +146,7 @@ struct QueueOptions {
   /// Returns an error if the gate cannot be run. While it returns an error, only rollbacks are
   /// executed. Optional.
   std::function<Result<void>()> check_gate;
+  std::shared_ptr<ExecutionRight> right = {};  // null if the repository is not replicated
   std::chrono::milliseconds patience{30'000};  // time for a child to stop after a request to stop
 };
 

@@ -8,6 +8,7 @@
 //   the branch has forked               kDeferred, because the fork might be merged later
 //   the repository is locked            kDeferred
 //   a disk is full                      kNoRoom
+//   other hosts do not confirm it       kNoRoom
 //   exit code of the gate: 0            continues
 //   exit code 99, 100, 111              kSkipped, kFailed, kDeferred
 //   the gate cannot be run              kNoRoom, or kDeferred if the tree cannot be read

@@ -5,7 +5,8 @@
 //   (a gate)    accepts or rejects the files of the last check-in
 //   commit()    takes the write lock, checks that the tip is still the same, and stores the
 //               check-ins in one transaction. If the tip has moved, commit() stores nothing,
-//               and land() starts again
+//               and land() starts again. With a Fence, the other hosts know the check-ins before the
+//               transaction is committed
 //
 // The tip is the only open leaf of the branch. If a fork has been pushed, the branch has several
 // open leaves. Then no change set lands until a user merges the leaves. Fossil itself continues
@@ -148,11 +149,26 @@ struct Prospect {
 /// Called while no Snapshot exists.
 using Gate = std::function<Result<void>(const Prospect&)>;
 
+/// Publishes the check-ins of a replicated repository to the other hosts before they are committed
+/// here. No check-in lands beside changes of other hosts that are not yet in this repository.
+class Fence {
+ public:
+  virtual ~Fence() = default;
+  /// Called in the transaction that has stored the check-ins. Returns true if they are published, or
+  /// false if other changes came first. After an error, they might be published; the repository then
+  /// receives them from the other hosts.
+  virtual Result<bool> publish(repository::Repository& repository) = 0;
+  /// Called after publish() has returned false, while no transaction is open. Waits until the changes
+  /// of other hosts are in the repository.
+  virtual Result<void> catch_up() = 0;
+};
+
 struct LandingOptions {
   std::size_t kept_contents = std::size_t{64} << 20;  // bytes
   int attempts = 20;                                  // maximum number of attempts
   /// Whether the gate is called again if the tip has moved after the gate accepted the check-ins.
   bool asks_gate_again = true;
+  std::shared_ptr<Fence> fence = {};  // null if the repository is not replicated
 };
 
 /// Lands change sets in one repository. Not thread-safe.
@@ -169,7 +185,8 @@ class Lander {
   /// are skipped, and the other orders land. Orders that have already landed do not land again (see
   /// Landed::was_there). Errors: kBusy (another process is writing, or the tip keeps moving),
   /// kNoSpace, kIo, kCorrupt, kInvalid (orders for several branches, or data that the repository
-  /// does not accept), errors from the gate. After an error, no order has landed.
+  /// does not accept), kConflict (the fence), errors from the gate. After an error, no order has landed,
+  /// except perhaps on other hosts (kConflict). Later calls then find it.
   Result<std::vector<LandingOutcome>> land(std::span<const LandingOrder> orders,
                                            const Gate& gate = nullptr);
 

@@ -29,6 +29,14 @@ std::expected<ChangesCommandLine, int> parse_changes_command_line(int argc, char
                  "Peer to sync with when a change set lands in the repository NAME, as NAME=NUMBER "
                  "with the server's number of the peer; may be repeated")
       ->allow_extra_args(false);
+  auto* replica =
+      cli.add_option("--replica", line.replica,
+                     "Path of quarry-replica's socket, if the repositories are replicated");
+  cli.add_option("--pool", line.pool, "Name of the pool of the replicated repositories")
+      ->needs(replica);
+  cli.add_option("--replica-timeout", line.replica_timeout,
+                 "Time for quarry-replica to answer, in milliseconds")
+      ->needs(replica);
   cli.add_flag("--once", line.is_once, "Exit when there is nothing left to do");
   try {
     cli.parse(argc, argv);

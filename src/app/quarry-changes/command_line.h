@@ -1,6 +1,7 @@
 // The command line of quarry-changes.
 #pragma once
 
+#include <cstdint>
 #include <expected>
 #include <string>
 #include <vector>
@@ -13,7 +14,10 @@ struct ChangesCommandLine {
   std::string queue;  // the queue's folder, for a single repository
   std::string courier;
   bool has_notices = false;
-  std::vector<std::string> peers;  // NAME=NUMBER
+  std::string replica;  // socket of quarry-replica; empty: the repositories are not replicated
+  std::string pool;
+  std::int64_t replica_timeout = 0;  // milliseconds
+  std::vector<std::string> peers;    // NAME=NUMBER
   std::vector<std::string> settings;
   bool is_folder = false;
   bool is_once = false;

@@ -28,10 +28,12 @@
 #include "quarry/changes/executor.h"
 #include "quarry/changes/tarball.h"
 #include "quarry/control/channel.h"
+#include "quarry/control/publication.h"
 #include "quarry/event/event.h"
 #include "quarry/repository/repository_name.h"
 #include "quarry/spool/hand_over.h"
 #include "queues.h"
+#include "replicated_queue.h"
 #include "tarball_checker.h"
 
 namespace {
@@ -153,8 +155,23 @@ changes::Report report_to_courier(const app::ChangesCommandLine& line, const fs:
   };
 }
 
+/// Returns the name of the repository FILE in its pool. FOLDER contains the repositories, or is "" if
+/// a single repository is served.
+std::string name_in_pool(const fs::path& file, const fs::path& folder) {
+  return folder.empty() ? std::string()
+                        : file.lexically_relative(folder).replace_extension().string();
+}
+
+app::ReplicatedRepository replicated(const app::ChangesCommandLine& line, const fs::path& file,
+                                     const fs::path& folder) {
+  return {.replica =
+              control::Publication(line.replica, std::chrono::milliseconds(line.replica_timeout)),
+          .pool = line.pool,
+          .name = name_in_pool(file, folder)};
+}
+
 /// Returns a function that reports each landing to the master, which then starts the same jobs as
-/// after a push. FOLDER contains the repositories, or is "" if a single repository is served.
+/// after a push. FOLDER: as above.
 changes::Report request_jobs(const app::ChangesCommandLine& line, const fs::path& folder) {
   std::multimap<std::string, std::uint32_t> peers;
   for (const std::string& each : line.peers) {
@@ -168,9 +185,7 @@ changes::Report request_jobs(const app::ChangesCommandLine& line, const fs::path
              const changes::QueueOptions& queue, const changes::Job&, changes::Stage,
              changes::Stage to) {
     if (to != changes::Stage::kDone) return;
-    const std::string name =
-        folder.empty() ? std::string()
-                       : queue.repository.lexically_relative(folder).replace_extension().string();
+    const std::string name = name_in_pool(queue.repository, folder);
     const std::uint32_t number = repository::number_of(name);
     master->send({control::Verb::kEvents, number});
     master->send({control::Verb::kBackoffice, number});
@@ -209,6 +224,14 @@ quarry::Result<void> serve(const app::ChangesCommandLine& line, const changes::P
   daemon.scan_interval = options.scan;
   daemon.is_once = line.is_once;
   const fs::path folder = line.is_folder ? fs::absolute(line.path).lexically_normal() : fs::path();
+  const auto queues_in = [&](const app::FoundQueues& found) {
+    auto queues = queues_as(options, found.queues);
+    for (changes::QueueOptions& queue : queues) {
+      if (line.replica.empty()) break;
+      queue.right = std::make_shared<app::QueueLease>(replicated(line, queue.repository, folder));
+    }
+    return queues;
+  };
   daemon.report = [to_courier = report_to_courier(line, folder),
                    to_master = request_jobs(line, folder)](const auto&... move) {
     to_courier(move...);
@@ -217,10 +240,10 @@ quarry::Result<void> serve(const app::ChangesCommandLine& line, const changes::P
   if (is_dynamic) {
     daemon.find_queues = [&] {
       const app::FoundQueues found = list();
-      return changes::FoundQueues{queues_as(options, found.queues), found.is_complete};
+      return changes::FoundQueues{queues_in(found), found.is_complete};
     };
   } else {
-    daemon.queues = queues_as(options, list().queues);
+    daemon.queues = queues_in(list());
     if (daemon.queues.empty()) return {};
   }
   if (line.kind == "prequeue") {
@@ -239,6 +262,10 @@ quarry::Result<void> serve(const app::ChangesCommandLine& line, const changes::P
     executor.rights = options.rights;
     executor.gate = gate_of(options, queue);
     executor.landing.asks_gate_again = !options.gate.accepts_stale;
+    if (!line.replica.empty()) {
+      executor.landing.fence =
+          std::make_shared<app::ReplicaFence>(replicated(line, queue.repository, folder));
+    }
     return changes::make_executor(std::move(executor));
   });
 }

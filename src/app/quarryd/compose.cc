@@ -393,6 +393,7 @@ Result<std::vector<Service>> compose(const master::Config& config,
   for (const master::PoolConfig& pool : config.pools) {
     const auto peers = peers_of(config, pool);
     worker::WorkerOptions for_workers = worker_options(pool, peers, replica_config);
+    const worker::ReplicationOptions replication = for_workers.replication;
     if (!pool.access.path.empty()) {
       QUARRY_TRY(
           unless_reloading(start, open_access_log(config, pool, earlier, for_workers.access_log)));
@@ -450,8 +451,9 @@ Result<std::vector<Service>> compose(const master::Config& config,
     if (syncs) services.push_back(std::move(*syncs));
     if (backoffice) services.push_back(std::move(*backoffice));
     if (publishing) services.push_back(std::move(*publishing));
-    std::ranges::move(changes_services(pool, options.changes, events, peer_numbers(peers)),
-                      std::back_inserter(services));
+    std::ranges::move(
+        changes_services(pool, options.changes, events, peer_numbers(peers), replication),
+        std::back_inserter(services));
     if (hooks) services.push_back(std::move(*hooks));
     if (pages) services.push_back(std::move(pages->service));
     if (status) services.push_back(std::move(*status));

@@ -122,7 +122,8 @@ Words peer_arguments(const ConfiguredPeer& peer, const std::vector<ConfiguredPee
 
 Words changes_arguments(const char* kind, const master::PoolConfig& pool,
                         const changes::PoolOptions& options, const EventTarget& courier,
-                        const worker::PeerNumbers& peers) {
+                        const worker::PeerNumbers& peers,
+                        const worker::ReplicationOptions& replication) {
   static constexpr auto kWords = changes_directives<QueueDirectiveOptions>();
   const std::span<const master::Directive<QueueDirectiveOptions>> table(kWords);
   const auto defaults = master::shown_in(table, QueueDirectiveOptions{});
@@ -130,6 +131,10 @@ Words changes_arguments(const char* kind, const master::PoolConfig& pool,
   Words words{"quarry-changes", kind};
   if (!courier.socket.empty()) words.insert(words.end(), {"--courier", courier.socket});
   if (courier.has_notices) words.emplace_back("--notices");
+  if (!replication.socket.empty()) {
+    words.insert(words.end(), {"--replica", replication.socket, "--pool", pool.name,
+                               "--replica-timeout", std::to_string(replication.time_out.count())});
+  }
   for (const auto& [name, numbers] : peers) {
     for (const std::uint32_t number : numbers) {
       words.insert(words.end(), {"--peer", fmt::format("{}={}", name, number)});
@@ -278,7 +283,8 @@ std::optional<master::Service> peers_service(const master::PoolConfig& pool,
 std::vector<master::Service> changes_services(const master::PoolConfig& pool,
                                               const changes::PoolOptions& options,
                                               const EventTarget& courier,
-                                              const worker::PeerNumbers& peers) {
+                                              const worker::PeerNumbers& peers,
+                                              const worker::ReplicationOptions& replication) {
   std::vector<master::Service> services;
   if (!options.is_enabled) return services;
   if (!pool.process.chroot.empty()) {
@@ -295,8 +301,9 @@ std::vector<master::Service> changes_services(const master::PoolConfig& pool,
     service.ends_by_itself = lands;
     service.starts_alone = !lands;
     service.requests_jobs = lands;
-    service.program = master::Program{program_beside("quarry-changes", QUARRY_SERVER_FOLDER),
-                                      changes_arguments(kind, pool, options, courier, peers)};
+    service.program =
+        master::Program{program_beside("quarry-changes", QUARRY_SERVER_FOLDER),
+                        changes_arguments(kind, pool, options, courier, peers, replication)};
     services.push_back(std::move(service));
   }
   return services;

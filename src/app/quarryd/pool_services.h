@@ -68,6 +68,7 @@ std::optional<master::Service> peers_service(const master::PoolConfig& pool,
 std::vector<master::Service> changes_services(const master::PoolConfig& pool,
                                               const changes::PoolOptions& options,
                                               const EventTarget& courier,
-                                              const worker::PeerNumbers& peers);
+                                              const worker::PeerNumbers& peers,
+                                              const worker::ReplicationOptions& replication);
 
 }  // namespace quarry::app

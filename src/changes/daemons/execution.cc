@@ -11,7 +11,8 @@
 namespace quarry::changes {
 namespace {
 
-constexpr std::int64_t kBusyPause = 200;  // milliseconds
+constexpr std::int64_t kBusyPause = 200;      // milliseconds
+constexpr std::int64_t kTakeInterval = 1000;  // milliseconds
 
 const std::string kGone = "the process that executed it exited unexpectedly",
                   kStuck = "its job file could not be moved";
@@ -239,9 +240,24 @@ Result<bool> Execution::can_run_gate() {
   return !is_stopped;
 }
 
+bool Execution::has_pending(const std::vector<ChangeSetId>& jobs) const {
+  return std::ranges::any_of(jobs, [&](const ChangeSetId& id) {
+    return tracker_.model().find(id)->stage == Stage::kPending;
+  });
+}
+
+/// Returns whether this host may execute jobs now.
+bool Execution::take_right() {
+  next_take_.reset();
+  if (!context_.options.right || context_.options.right->take()) return true;
+  next_take_ = {context_.clock.now().value + kTakeInterval};
+  return false;
+}
+
 Result<void> Execution::start() {
   if (rollback_.is_under_way()) return rollback_.go_on();
   const auto ready = tracker_.model().ready(context_.clock.now());
+  if (has_pending(ready) && !take_right()) return {};
   const ModelJob* first = ready.empty() ? nullptr : tracker_.model().find(ready.front());
   if (first && first->name.type == MoveType::kRollback && first->stage == Stage::kPending) {
     return rollback_.begin(ChangeSetName(first->name));
@@ -346,6 +362,7 @@ Result<void> Execution::run(Scan scan) {
   QUARRY_TRY(tracker_.resolve());
   started_at_ = context_.clock.now();
   if (!is_finishing_ || rollback_.is_under_way()) QUARRY_TRY(start());
+  if (children_.busy() == 0 && !rollback_.is_under_way()) give_back_right();
   make_way();
   return done;
 }
@@ -353,19 +370,18 @@ Result<void> Execution::run(Scan scan) {
 /// Returns the time at which run() has to be called again. This time is in the past if a deferred
 /// job has become due since jobs were last started.
 std::optional<base::UnixMillis> Execution::next_time() const {
-  const auto rollback = rollback_.next_time();
-  const auto job = tracker_.model().next_time(started_at_);
-  if (!rollback || !job) return rollback ? rollback : job;
-  return std::min(*rollback, *job);
+  std::optional<base::UnixMillis> first;
+  for (const auto time :
+       {rollback_.next_time(), tracker_.model().next_time(started_at_), next_take_}) {
+    if (time && (!first || *time < *first)) first = time;
+  }
+  return first;
 }
 
 bool Execution::is_idle() const {
   if (children_.busy() > 0 || rollback_.is_under_way()) return false;
   if (is_finishing_ || is_stopped_) return true;
-  const Model& model = tracker_.model();
-  return std::ranges::none_of(model.ready(context_.clock.now()), [&](const ChangeSetId& id) {
-    return model.find(id)->stage == Stage::kPending;
-  });
+  return !has_pending(tracker_.model().ready(context_.clock.now()));
 }
 
 }  // namespace quarry::changes

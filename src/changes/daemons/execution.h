@@ -27,9 +27,13 @@ class Execution final : public QueueWorker {
   std::vector<int> descriptors() const override { return children_.descriptors(); }
   std::optional<base::UnixMillis> next_time() const override;
   bool is_idle() const override;
-  void finish() override { is_finishing_ = true; }
+  void finish() override {
+    is_finishing_ = true;
+    give_back_right();  // the next daemon of this host takes it
+  }
   void interrupt() override { children_.interrupt(); }
   void leave_daemon() override {
+    give_back_right();  // closes the child's copy of a descriptor
     children_.close_all();
     rollback_.leave_daemon();
   }
@@ -45,6 +49,11 @@ class Execution final : public QueueWorker {
   Result<void> stop_requested();
   Result<bool> stop(const ChangeSetId& id, bool is_termination, const std::string& why);
   Result<bool> can_run_gate();
+  bool has_pending(const std::vector<ChangeSetId>& jobs) const;
+  bool take_right();
+  void give_back_right() {
+    if (context_.options.right) context_.options.right->give_back();
+  }
   Result<void> start();
   void give_turns();
   void make_way();
@@ -59,7 +68,8 @@ class Execution final : public QueueWorker {
   std::set<ChangeSetId> stuck_;  // jobs in run/ that have an outcome but could not be moved
   std::set<ChangeSetId> begun_;  // jobs that were reported as running, but not as finished
   base::UnixMillis started_at_;  // time at which ready jobs were last started
-  bool is_stopped_ = false;      // the gate cannot be run
+  std::optional<base::UnixMillis> next_take_;  // set if another host has the right
+  bool is_stopped_ = false;                    // the gate cannot be run
   bool is_finishing_ = false;
 };
 

@@ -48,6 +48,9 @@ Outcome troubled(const Error& error) {
       return outcome(Verdict::kNoRoom, "the server's disk is full");
     case ErrorCode::kBusy:
       return outcome(Verdict::kDeferred, "another process is writing to the repository");
+    case ErrorCode::kConflict:
+      // As long as the servers of the stream do not answer, the change set waits and does not fail.
+      return outcome(Verdict::kNoRoom, "the other hosts have not confirmed the check-in");
     default:
       return outcome(Verdict::kDeferred, std::string(kServersTrouble));
   }

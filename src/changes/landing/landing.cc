@@ -30,6 +30,13 @@ auto guarded(Action&& action) -> decltype(action()) {
   }
 }
 
+/// Returns RESULT, which comes from a Fence. Errors get the code kConflict.
+template <typename T>
+Result<T> unfinished(Result<T> result) {
+  if (result) return result;
+  return fail(ErrorCode::kConflict, "cannot publish the check-in: {}", result.error().message);
+}
+
 }  // namespace
 
 struct Lander::State {
@@ -39,6 +46,8 @@ struct Lander::State {
   TreeChecksum& checksum_of(const std::string& branch);
   void remember(const Prospect& prospect);
   Result<bool> is_still_so(Receipt& receipt, const Prospect& prospect);
+  enum class Step : std::uint8_t { kDone, kStale, kNotPublished };
+  Result<Step> store(const Prospect& prospect);
 
   repository::Repository& repository;
   LandingOptions options;
@@ -113,25 +122,40 @@ Result<Prospect> Lander::prepare(std::span<const LandingOrder> orders) {
   });
 }
 
+/// Stores PROSPECT in one transaction. Returns kNotPublished if other hosts' changes came first.
+Result<Lander::State::Step> Lander::State::store(const Prospect& prospect) {
+  QUARRY_TRY_ASSIGN(Receipt receipt, repository.receive());
+  QUARRY_TRY_ASSIGN(const bool is_valid, is_still_so(receipt, prospect));
+  if (!is_valid) return Step::kStale;
+  for (const Prospect::CheckIn& check_in : prospect.check_ins) {
+    receipt.set_sender(check_in.sender);
+    for (const Prospect::Artifact& artifact : check_in.artifacts) {
+      QUARRY_TRY(receipt.store({.name = artifact.name,
+                                .payload = artifact.payload,
+                                .delta_source = artifact.delta_source,
+                                .is_compressed = true,
+                                .declared_size = {}}));
+    }
+  }
+  if (options.fence) {
+    QUARRY_TRY_ASSIGN(const bool is_published, unfinished(options.fence->publish(repository)));
+    if (!is_published) return Step::kNotPublished;
+  }
+  QUARRY_TRY(receipt.commit());
+  remember(prospect);
+  return Step::kDone;
+}
+
 Result<bool> Lander::commit(const Prospect& prospect) {
   if (prospect.check_ins.empty()) return true;
   return guarded([&]() -> Result<bool> {
-    QUARRY_TRY_ASSIGN(Receipt receipt, state_->repository.receive());
-    QUARRY_TRY_ASSIGN(const bool is_still_so, state_->is_still_so(receipt, prospect));
-    if (!is_still_so) return false;
-    for (const Prospect::CheckIn& check_in : prospect.check_ins) {
-      receipt.set_sender(check_in.sender);
-      for (const Prospect::Artifact& artifact : check_in.artifacts) {
-        QUARRY_TRY(receipt.store({.name = artifact.name,
-                                  .payload = artifact.payload,
-                                  .delta_source = artifact.delta_source,
-                                  .is_compressed = true,
-                                  .declared_size = {}}));
-      }
+    for (int attempt = 0; attempt < state_->options.attempts; ++attempt) {
+      QUARRY_TRY_ASSIGN(const auto step, state_->store(prospect));
+      if (step != State::Step::kNotPublished) return step == State::Step::kDone;
+      QUARRY_TRY(unfinished(state_->options.fence->catch_up()));
     }
-    QUARRY_TRY(receipt.commit());
-    state_->remember(prospect);
-    return true;
+    return fail(ErrorCode::kConflict, "other hosts published changes before each of {} attempts",
+                state_->options.attempts);
   });
 }
 

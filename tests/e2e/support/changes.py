@@ -61,6 +61,7 @@ class Somebody:
     code: str
     login: str = "writer"
     password: str = "pen"
+    address: str = "127.0.0.1"
 
     def signed(self, method: str, target: str, body: bytes, date: str) -> str:
         text = f"{method}\n{target}\n{date}\n{hashlib.sha3_256(body).hexdigest()}\n"
@@ -77,7 +78,7 @@ class Somebody:
         return headers | ({"Content-Type": kind} if kind else {})
 
     def send(self, method: str, target: str, body: bytes, headers: dict[str, str]) -> Answer:
-        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=60)
+        connection = http.client.HTTPConnection(self.address, self.port, timeout=60)
         try:
             connection.request(method, target, body if method == "POST" else None, headers)
             response = connection.getresponse()

@@ -931,3 +931,28 @@ TEST_CASE("the prequeue daemon computes the diffs that are requested") {
         queue.directories.control("diff." + std::string(id_of(number).str()))));
   }
 }
+
+TEST_CASE("jobs wait while another host has the right to execute") {
+  class Right final : public ExecutionRight {
+   public:
+    bool take() override { return has = is_free; }
+    void give_back() override { has = false; }
+    bool is_free = false, has = false;
+  };
+  const TemporaryFolder folder;
+  Queue queue(folder);
+  const auto right = std::make_shared<Right>();
+  queue.options.right = right;
+  queue.submit(1, {"a"});
+  for (int i = 0; i < 3; ++i) queue.turn();
+  CHECK(queue.stage_of(1) == Stage::kPending);
+  CHECK(queue.execution.next_time() > queue.clock.now());
+  right->is_free = true;
+  queue.until(1, Stage::kDone);
+  queue.submit(2, {"b"}, "wait");
+  queue.until_waiting(2);
+  CHECK(right->has);
+  request_stop(queue, "term", 2);
+  queue.until(2, Stage::kTerm);
+  CHECK_FALSE(right->has);
+}

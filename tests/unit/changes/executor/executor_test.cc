@@ -48,8 +48,9 @@ class RecordedTurn : public Turn {
 class ExecutorWorld : public LandingWorld {
  public:
   /// SCRIPT is the shell script of the gate. If it is empty, no gate is configured.
-  explicit ExecutorWorld(const std::string& script = "") {
+  explicit ExecutorWorld(const std::string& script = "", std::shared_ptr<Fence> fence = nullptr) {
     ExecutorOptions options;
+    options.landing.fence = std::move(fence);
     options.repository = file();
     options.temporary = folder.path();
     options.open.clock = &clock;
@@ -470,4 +471,18 @@ TEST_CASE("a repository whose file was replaced is opened again") {
   Lander lander(**opened);
   const LandingOrder second = world.order(2, {{"b", {"2"}}});
   CHECK(lander.land({&second, 1})->front()->was_there);
+}
+
+TEST_CASE("a change set that other hosts do not confirm waits, and does not fail") {
+  class Silent final : public Fence {
+   public:
+    Result<bool> publish(repository::Repository&) override {
+      return fail(ErrorCode::kIo, "no server of the stream answers");
+    }
+    Result<void> catch_up() override { return {}; }
+  };
+  ExecutorWorld world("", std::make_shared<Silent>());
+  const Outcome outcome = world.run(world.job(1), {{"a", {"1"}}});
+  CHECK(outcome.verdict == Verdict::kNoRoom);
+  CHECK(outcome.why == "the other hosts have not confirmed the check-in");
 }
