@@ -13,7 +13,7 @@ from pathlib import Path
 from history import History, Operation
 from support import program, repofile
 from support.browser import Browser, Page
-from support.cluster import QUEUE_HOST, Cluster, Host
+from support.cluster import Cluster, Host
 from support.fossil import Checkout, Fossil, FossilFailed
 
 PASSWORD = "pen"
@@ -161,9 +161,7 @@ class Client(threading.Thread):
             self.fossil("unversioned", "add", self.folder / "file", "--as", name, *when)
         self._sync("unversioned", "sync", self._url(host), "-R", self.clone)
 
-    def change_set(self, operation: Operation, _: Host, choices: random.Random) -> None:
-        host = self.cluster.host(QUEUE_HOST)
-        operation.host, operation.is_promised = host.number, False
+    def change_set(self, operation: Operation, host: Host, choices: random.Random) -> None:
         name = choices.choice(["set.txt", f"{self.name}.txt"])
         (self.folder / "set" / name).write_text(f"{self.name} {operation.number}\n")
         done = program.quarry("submit", "--to", host.url, "--user", self.name, "--password-file", self.folder / "password", "--target", BRANCH,

@@ -29,8 +29,6 @@ from .slow_links import DEVICE, TUN, SlowLinks
 CLONE_NEWNET = 0x40000000
 LIBC = ctypes.CDLL(None, use_errno=True)
 PORT = 8080
-#: The host with the queue of change sets. The queues of several hosts do not exclude each other.
-QUEUE_HOST = 1
 #: The address of the clients.
 CLIENTS = "10.0.0.254"
 
@@ -151,8 +149,7 @@ jetstream {{ store_dir: "{self.folder}/nats", max_memory_store: 64MB, max_file_s
         where = {"repositories": self.repository.parent} if self.has_folder else {"repository": self.repository}
         text += daemon.section("www", {"listen": self.folder / "pool.sock", **where, "pm": "static", "pm.max_children": 2,
                                        "pages": "fossil", "backoffice.lease_time": "1s",
-                                       "changes": "yes" if self.number == QUEUE_HOST else "no",
-                                       "ping.path": "/ping"} | daemon.user() | (self.pool or {}))
+                                       "changes": "yes", "ping.path": "/ping"} | daemon.user() | (self.pool or {}))
         (self.folder / "quarryd.conf").write_text(text)
 
     @property
