@@ -291,15 +291,15 @@ def test_start_runs_three_hosts_as_in_the_readme_until_it_is_stopped(fossil, tmp
         assert running.wait(60) == 0
 
 
-def test_the_checker_leaves_nothing_behind_when_it_is_interrupted(tmp_path):
+def test_the_checker_leaves_nothing_behind_when_it_is_interrupted(open_folder):
     with subprocess.Popen([sys.executable, "-u", places.TOP / "tests/cluster/check"], stdout=subprocess.PIPE, text=True,
-                          env=os.environ | {"TMPDIR": str(tmp_path)}) as running:
+                          env=os.environ | {"TMPDIR": str(open_folder)}) as running:
         assert any(" host " in line for line in running.stdout), "no disturbance"
         running.send_signal(signal.SIGINT)
         running.send_signal(signal.SIGTERM)
         assert running.wait(60) == 130
-    assert process.processes(str(tmp_path)) == [] == list(tmp_path.iterdir())
-    assert str(tmp_path) not in Path("/proc/mounts").read_text()
+    assert process.processes(str(open_folder)) == [] == list(open_folder.iterdir())
+    assert str(open_folder) not in Path("/proc/mounts").read_text()
 
 
 def check(*arguments: object) -> subprocess.CompletedProcess[str]:
