@@ -57,9 +57,13 @@ class Host final : public Fence {
   Result<void> catch_up() override {
     std::vector<sync::IncomingEntry> entries;
     for (const Published& each : stream_) {
-      entries.push_back({entries.size() + 1, each.host == name_, each.content});
+      entries.push_back({.sequence = entries.size() + 1,
+                         .is_own = each.host == name_,
+                         .host = each.host,
+                         .content = each.content});
     }
-    return replication_->apply(entries, {.created = 1, .sequence = entries.size()});
+    QUARRY_TRY(replication_->apply(entries, {.created = 1, .sequence = entries.size()}));
+    return replication_->record_progress();
   }
 
   Result<std::vector<LandingOutcome>> land(const LandingOrder& order, const Gate& gate = nullptr) {
