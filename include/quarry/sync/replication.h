@@ -3,7 +3,8 @@
 //
 // An entry is the content of one or more cards of the sync protocol:
 //
-//   artifacts of one receipt:   `from TIME LOGIN ADDRESS` (milliseconds since 1970; `-` if unknown),
+//   artifacts of one receipt:   `from TIME LOGIN ADDRESS` (milliseconds since 1970; `-` if unknown; a
+//                               fourth word distinguishes an artifact that is published again),
 //                               then `private` and `cfile` cards
 //   other changes:              `change NUMBER`, then
 //                               `config /TABLE SIZE`   the whole row, see repository/configuration.h;

@@ -49,7 +49,7 @@ constexpr auto kShapes = std::to_array<CardShape>({
     {"uvigot", CardType::kUvigot, kServers, 5, 5},
     {"message", CardType::kMessage, kServers, 2, 2},
     {"error", CardType::kError, kServers, 2, 2},
-    {"from", CardType::kFrom, kHosts, 4, 4},
+    {"from", CardType::kFrom, kHosts, 4, 5},
     {"change", CardType::kChange, kHosts, 2, 2},
     {"remove", CardType::kRemove, kHosts, 3, 3},
     {"publish", CardType::kPublish, kHosts, 2, 2},

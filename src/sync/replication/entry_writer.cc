@@ -6,6 +6,7 @@
 #include "quarry/artifact/fossilize.h"
 #include "quarry/base/escape.h"
 #include "quarry/base/log.h"
+#include "quarry/base/time.h"
 
 namespace quarry::sync {
 
@@ -76,8 +77,14 @@ std::vector<std::string> change_cards(repository::Repository& repository,
 void ArtifactEntries::begin(const UnpublishedReceipt& receipt) {
   writer_ = {};
   has_artifacts_ = false;
-  writer_.card(
-      {"from", std::to_string(receipt.time.value), word(receipt.login), word(receipt.address)});
+  const std::string time = std::to_string(receipt.time.value);
+  if (!receipt.is_late) {
+    writer_.card({"from", time, word(receipt.login), word(receipt.address)});
+  } else {
+    // The artifact might have been published minutes ago. NATS drops an entry with the same content.
+    const std::string now = std::to_string(base::system_clock().now().value);
+    writer_.card({"from", time, word(receipt.login), word(receipt.address), now});
+  }
 }
 
 void ArtifactEntries::write(const UnpublishedArtifact& artifact) {

@@ -644,6 +644,7 @@ TEST_CASE_FIXTURE(Group, "a host that was away for too long becomes equal, and d
   one.put_and_publish("second");
   OtherProgram(one.file()).run("UPDATE user SET cap='oi' WHERE login='joe'");
   one.put_and_publish("third");
+  CHECK(eventually([&] { return one.is_at_end() && three.is_at_end(); }));
   engine.discard_before(engine.last() + 1);
   two.start();
   CHECK(eventually([&] { return are_equal() && agree(); }));
