@@ -140,7 +140,7 @@ Result<SocketAddress> SocketAddress::parse(std::string_view text) {
   if (text.find('/') != std::string_view::npos) {
     auto& local = reinterpret_cast<sockaddr_un&>(address.storage_);
     if (text.size() >= sizeof local.sun_path) {
-      return fail(ErrorCode::kInvalid, "the path of the socket \"{}\" is longer than {}",
+      return fail(ErrorCode::kInvalid, "the path of the socket \"{}\" is longer than {} bytes",
                   printable(text), sizeof local.sun_path - 1);
     }
     if (text.find('\0') != std::string_view::npos) {

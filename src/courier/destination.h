@@ -60,11 +60,11 @@ class Destination {
   spool::Settlement deliver(const spool::StreamedMessage& message);
   /// Delivers MESSAGE, which contains EVENT, and records the result.
   DeliveryResult attempt(const spool::StreamedMessage& message, const event::Event& event);
-  /// Delivers the recorded event ID again, as the event in MESSAGE requests.
+  /// Handles a `redeliver` event, which MESSAGE contains: delivers the recorded event ID again.
   DeliveryResult redeliver(const spool::StreamedMessage& message, std::uint64_t id);
   void record(const spool::StreamedMessage& message, const event::Event& event,
               const DeliveryResult& result, std::chrono::steady_clock::time_point begin);
-  /// Puts the dead letters back into the queue, as the event in MESSAGE requests.
+  /// Handles a `replay` event, which MESSAGE contains: puts the dead letters back into the queue.
   spool::Settlement replay(const spool::StreamedMessage& message);
   void log_outcome(const spool::StreamedMessage& message, const spool::Settlement& settlement);
   void settle(std::vector<spool::Settlement>& settlements);

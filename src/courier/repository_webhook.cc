@@ -22,7 +22,7 @@ Result<void> check(const RepositoryWebhook& webhook) {
   if (webhook.url.size() > kMaxUrl || webhook.secret.size() > kMaxSecret ||
       webhook.events.size() > kMaxTypes) {
     return fail(ErrorCode::kLimit,
-                "a webhook can have {} bytes of URL, {} bytes of secret and {} event types at most",
+                "a webhook is limited to {} bytes of URL, {} bytes of secret and {} event types",
                 kMaxUrl, kMaxSecret, kMaxTypes);
   }
   QUARRY_TRY(check_webhook_url(webhook.url));

@@ -105,8 +105,8 @@ void Loop::reap_ended_children() {
   }
   go_on_stopping();
   if (!status_of_check) return;
-  // Handle all ended children before the check. The check can start a new master, which is not
-  // notified about children that were reaped here.
+  // The result of the check is handled last. If it is successful, this process executes the new
+  // master, which cannot learn about children that were already reaped.
   switch (reloading_->check_ended(*status_of_check)) {
     case AfterCheck::kNothing:
       return;

@@ -230,7 +230,7 @@ Result<void> Join::download(const std::string& from, const std::string& id,
     const std::string_view bytes = std::string_view(*answer).substr(digest.size());
     const bool is_whole = std::cmp_equal(bytes.size(), std::min(chunk, size - done));
     if (!is_whole || artifact::sha3_256_hex(bytes) != digest) {
-      return fail(ErrorCode::kConflict, "the copy was damaged on its way");
+      return fail(ErrorCode::kConflict, "the copy was damaged in transit");
     }
     if (is_stopping_) return fail(ErrorCode::kBusy, "quarry-replica is stopping");
     if (std::cmp_not_equal(::pwrite(file.get(), bytes.data(), bytes.size(), done), bytes.size())) {

@@ -1,6 +1,7 @@
 // Copies the repositories that this host lacks from another host (`quarry replica join`), in a thread.
 // A copy is downloaded under a temporary name. It gets its name when it is complete, so a file that
-// exists is never replaced. The copy contains its position in the stream, where replication goes on.
+// exists is never replaced. The copy contains the position in the stream from which replication
+// continues.
 #pragma once
 
 #include <atomic>

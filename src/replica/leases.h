@@ -1,5 +1,5 @@
-// What only one host of the group may do: claims and leases, in the buckets of the stream (stream.h).
-// Their keys are PROJECT.KEY. One thread asks the stream, so callers do not wait.
+// Claims and leases for work that only one host of the group may do, in the buckets of the stream
+// (stream.h). Their keys are PROJECT.KEY. One thread queries the stream, so callers do not wait.
 //
 // The value of a lease is `HOST NONCE`, with a nonce for each process. A lease of an earlier process of
 // this host is taken over at once, because all clients of that process have lost their connections.

@@ -1,5 +1,5 @@
-// What this process knows about its connection to the stream. The first failure and the recovery are
-// logged, not each attempt.
+// The state of this process's connection to the stream. Logs the first failure and the recovery, but
+// not each attempt.
 #pragma once
 
 #include <chrono>

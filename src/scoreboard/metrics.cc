@@ -91,7 +91,8 @@ void write_processes(Pools pools, Exposition& out) {
 
 void write_requests(Pools pools, Exposition& out) {
   PoolWriter writer(pools, out);
-  writer.number("quarry_requests_total", "Requests begun, including page requests passed on.",
+  writer.number("quarry_requests_total",
+                "Requests started, including page requests that another process answers.",
                 [](const auto& pool) { return pool.totals.accepted; });
   writer.number("quarry_refused_requests_total", "Requests that a worker answered with an error.",
                 [](const auto& pool) { return pool.totals.refusals; });

@@ -1,5 +1,5 @@
-// The Unix socket of quarry-replica. A worker asks it to publish what it has committed, and programs
-// ask it what only one host of the group may do.
+// The Unix socket of quarry-replica. Workers use it to publish what they have committed. Programs use
+// it to claim work that only one host of the group may do.
 //
 //   publish POOL NAME\n   publishes all unpublished changes of the repository NAME of POOL ("" if
 //                         the pool has a single repository). When a quorum of servers has stored

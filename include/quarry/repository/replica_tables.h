@@ -78,7 +78,7 @@ struct UnpublishedArtifact {
   bool is_private = false;
 };
 
-/// What to record when artifacts are in the stream.
+/// The data to record when artifacts are in the stream.
 struct PublishedArtifacts {
   struct Part {
     std::int64_t receipt = 0;

@@ -32,9 +32,9 @@ class RepositoryName {
   std::string text_;
 };
 
-/// Returns the number of the repository NAME ("" for a pool's only repository). Workers send this
-/// number to the master because the master does not accept names. If several names have the same
-/// number, the master checks all these repositories for background work.
+/// Returns the number of the repository NAME ("" for a pool's only repository), which is a hash of
+/// NAME. Workers send this number to the master because the master does not accept names. If several
+/// names have the same number, the master checks all these repositories for background work.
 std::uint32_t number_of(std::string_view name);
 
 /// A possible repository name at the beginning of a path, and the rest of the path.

@@ -29,7 +29,7 @@ template <std::size_t Bounds>
 using Buckets = std::array<std::uint64_t, Bounds + 1>;
 
 struct Counters {
-  std::uint64_t accepted = 0;  // requests that were begun
+  std::uint64_t accepted = 0;  // requests that were started
   std::uint64_t requests = 0;  // finished requests; all counters below count only these
   std::uint64_t duration = 0;  // total in microseconds
   Buckets<kDurationBounds.size()> durations{};

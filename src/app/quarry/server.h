@@ -1,5 +1,5 @@
-// What the configuration of a server says about one repository, for commands that act without the
-// server.
+// The part of a server's configuration that applies to one repository, for commands that act without
+// the server.
 #pragma once
 
 #include <filesystem>

@@ -15,8 +15,8 @@
 namespace quarry::app {
 
 /// Whether the server starts, reloads, or continues with the previous configuration after a reload
-/// that has failed. An unusable log prevents only a start. Certificates are not read again if the
-/// server continues.
+/// that has failed. If a log cannot be opened, the server does not start, but a reload continues
+/// without this log. Certificates are not read again if the server continues.
 enum class Start { kFirst, kReload, kContinue };
 
 /// The memory with the lost lines of the error log. A reload passes it on.

@@ -37,13 +37,13 @@ std::string certificates_error(const master::HttpConfig& http) {
   }
   if (http.trusted_proxies.empty() &&
       std::ranges::any_of(http.listens, &master::HttpListen::has_proxy_protocol)) {
-    return "[http] has a listen with proxy_protocol, but does not have trusted_proxies";
+    return "[http] has a listen directive with proxy_protocol, but does not have trusted_proxies";
   }
   if (!has_tls && std::ranges::any_of(http.listens, &master::HttpListen::redirects)) {
-    return "[http] has a listen with redirect, but does not have a listen with ssl";
+    return "[http] has a listen directive with redirect, but none with ssl";
   }
   if (!has_tls && certificates > 0) {
-    return "[http] has an ssl_certificate, but does not have a listen with ssl";
+    return "[http] has an ssl_certificate, but does not have a listen directive with ssl";
   }
   return {};
 }

@@ -45,8 +45,8 @@ class TreeChange {
     Content content;
     std::optional<artifact::HashName> prior;  // name of the file's previous content
   };
-  /// Returns the new contents. LABELS are the names of the versions for messages. Refusals:
-  /// kConflict (with all conflicts), kNothing (unless MAY_BE_EMPTY).
+  /// Returns the new contents. LABELS contains the names of the versions for messages about
+  /// conflicts. Refusals: kConflict (with all conflicts), kNothing (unless MAY_BE_EMPTY).
   Attempt<std::vector<Added>> finish(const MergeLabels& labels, bool may_be_empty);
   FileTree& tree() { return tree_; }
   const FileTree& tree() const { return tree_; }

@@ -118,8 +118,8 @@ std::string why_halted(const Directories& directories, bool is_rollback) {
 }
 
 /// Subtracts the time for which a running job has been running from its expected time. If it takes
-/// longer than usual, jobs that wait for it do not have an expected time. If all running jobs do, no
-/// job has one.
+/// longer than usual, jobs that wait for it do not have an expected time. If all running jobs take
+/// longer than usual, no job has an expected time.
 void subtract_running_time(QueueView& view, const Model& model, base::UnixMillis now) {
   std::set<ChangeSetId> late;
   std::size_t running = 0, late_running = 0;

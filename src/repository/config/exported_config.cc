@@ -101,7 +101,7 @@ void visit_rows(Database& database, const Source& source, Rows rows, const Confi
     if (rows == Rows::kAll && table_has(database, table.name, column)) add(column);
   }
   const std::string card = fmt::format("/{}", table.name);
-  // Clients get the time as it is stored, for example with a fraction, as from fossil.
+  // Like fossil, send the time to clients exactly as it is stored, for example with a fraction.
   Query row = database.query_once(
       rows == Rows::kAll
           ? fmt::format("SELECT quote(CAST(mtime AS INT)), {} FROM {} true", values, source.rows)

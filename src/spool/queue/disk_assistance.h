@@ -98,7 +98,7 @@ class DiskAssistance {
   EngineState& state_;
   DeliveryWorkers& workers_;
   std::function<std::weak_ptr<void>()> watch_;
-  Condition changed_;        // for the shuffler: any relevant change
+  Condition changed_;        // wakes the shuffler
   bool has_files_ = false;   // found at the start, but not opened yet
   bool has_failed_ = false;  // the disk is unusable; already reported
   std::optional<Error> disk_is_gone_;

@@ -27,7 +27,7 @@ DiskStore::DiskStore(const SpoolFiles& files, const QueueOptions& options, Repor
       log_(files, reporter_,
            {.file_size = options.max_file_size, .disk_space = options.max_disk_space}) {}
 
-// --- recovery of the state of the last process, which ended or was killed ----------------
+// --- recovery of the state that the previous process left --------------------------------
 
 Result<bool> DiskStore::is_there(const SpoolFiles& files) {
   QUARRY_TRY_ASSIGN(const auto segments, files.segments());

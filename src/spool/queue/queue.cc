@@ -15,8 +15,8 @@ class Sampling {
  public:
   explicit Sampling(std::size_t interval) : interval_(interval) {}
 
-  /// The outcome for a list of samples. The first COUNT samples were accepted. The next sample was
-  /// discarded if IS_NEXT_DISCARDED is set, and can otherwise be tried again.
+  /// The outcome for a list of samples. The first COUNT samples were accepted. If
+  /// IS_NEXT_DISCARDED is set, the next sample was discarded. Otherwise, it can be tried again.
   struct Taken {
     std::size_t count;
     bool is_next_discarded;

@@ -196,7 +196,8 @@ Result<void> EntryApplication::want(std::string_view name) {
 }
 
 /// Calls CHANGE, which changes the row KEY of TABLE. Only the host on which a user was changed reports
-/// the change, so this host does not, unless it has a change of its own to report.
+/// the change. Therefore, saves the user as already reported, unless this host has an unreported
+/// change of the same user.
 Result<void> EntryApplication::change_row(std::string_view table, std::string_view key,
                                           const std::function<Result<void>()>& change) {
   if (table != "user") return change();

@@ -217,7 +217,7 @@ def test_the_check_finds_certificates_and_keys_that_do_not_fit(start, authority,
             (certificate + key, f"ssl_certificate = {weak}.pem\nssl_certificate_key = {weak}.key\n", "ee key too small"),
             (key, "", "[http] has 1 ssl_certificate and 0 ssl_certificate_key: write one key for each certificate"),
             (certificate + key, "", "[http] listens with ssl, but does not have ssl_certificate"),
-            (" ssl\n", "\n", "[http] has an ssl_certificate, but does not have a listen with ssl"),
+            (" ssl\n", "\n", "[http] has an ssl_certificate, but does not have a listen directive with ssl"),
             (" ssl\n", " tls\n", '"tls" is not one of ssl, redirect, proxy_protocol'),
             (key, f"{key}listen = 127.0.0.1:{daemon.port}\n", "[http] and [http] both listen on")):
         assert good.count(old) == 1, old
@@ -428,7 +428,7 @@ def test_plain_http_is_redirected(start, authority, fossil, fresh, tmp_path):
     trusting(fossil, authority, tmp_path).clone(f"http://localhost:{plain}/", tmp_path / "clone.fossil")
     good = daemon.config.read_text()
     daemon.config.write_text(good.replace(f"127.0.0.1:{daemon.port} ssl", f"127.0.0.1:{daemon.port}"))
-    assert "[http] has a listen with redirect, but does not have a listen with ssl" in check_of(daemon)
+    assert "[http] has a listen directive with redirect, but none with ssl" in check_of(daemon)
     daemon.config.write_text(good.replace("redirect", "ssl redirect"))
     assert "redirect is not possible with ssl" in check_of(daemon)
 
@@ -472,4 +472,4 @@ def test_the_proxy_protocol_names_the_client_only_for_trusted_proxies(start, aut
     wait_until(lambda: process.sockets(front) == sockets, "all connections are closed")
     text = daemon.config.read_text()
     daemon.config.write_text(text.replace("trusted_proxies = 127.0.0.2\n", ""))
-    assert "[http] has a listen with proxy_protocol, but does not have trusted_proxies" in check_of(daemon)
+    assert "[http] has a listen directive with proxy_protocol, but does not have trusted_proxies" in check_of(daemon)

@@ -1,4 +1,5 @@
-// What hosts need from the stream besides messages in order.
+// Tests what hosts need from the stream in addition to reading messages in order: conditional
+// publishing, requests to other hosts, keys and leases.
 #include <doctest/doctest.h>
 #include <fmt/format.h>
 
@@ -38,7 +39,7 @@ bool is_refused_after(Stream& stream, std::uint64_t expected) {
   return !result && result.error().code == ErrorCode::kConflict;
 }
 
-/// What a host has heard.
+/// The texts that a host has received.
 class Heard {
  public:
   void add(std::string_view text) {

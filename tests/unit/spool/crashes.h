@@ -9,8 +9,8 @@
 
 #include "memory_file_system.h"
 
-/// The file operations of a scenario, and its promises. A promise states which messages were
-/// acknowledged after a number of operations.
+/// The file operations of a scenario, and the promises that the queue made: each promise states which
+/// messages were acknowledged after a number of operations.
 template <typename Promise>
 struct Recording {
   std::vector<FileOperation> operations;

@@ -28,7 +28,7 @@ struct Published {
 };
 using Stream = std::vector<Published>;
 
-/// What happens to a publication.
+/// The outcome of a publication.
 enum class Fate : std::uint8_t { kStored, kLost, kStoredWithoutAnswer };
 
 class Host final : public Fence {

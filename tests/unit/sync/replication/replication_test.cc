@@ -95,7 +95,7 @@ class Host : public World {
     REQUIRE_MESSAGE(applied.has_value(), (applied ? "" : applied.error().message));
     REQUIRE(replication_->position() == ReplicaPosition{.created = 1, .sequence = read_});
   }
-  /// What quarry-replica does after it was killed.
+  /// Does what quarry-replica does at its next start after it was killed.
   void restart() {
     replication_.emplace(repository(), kMaxEntry);
     REQUIRE(replication_->prepare({}, name(), kNever) == false);
