@@ -9,6 +9,7 @@
 #include "fastcgi/request.h"
 #include "pool_checkpoint_barrier.h"
 #include "quarry/base/listen_queue.h"
+#include "quarry/control/publication.h"
 #include "quarry/pages/repository_index.h"
 #include "quarry/scoreboard/scoreboard.h"
 #include "quarry/sync/request.h"

@@ -302,7 +302,7 @@ TEST_CASE("in a group, only the host that has claimed the day sends the digest")
   {
     auto receipt = world.repository->receive();
     REQUIRE(receipt);
-    REQUIRE(ReplicaTables(*world.repository).create({}, "host"));
+    REQUIRE(ReplicaTables(*world.repository).create({}, "host", {world.clock.now().value + 1}));
     REQUIRE(receipt->commit());
   }
   bool is_ours = false;
