@@ -315,7 +315,8 @@ def test_the_checker_does_not_find_a_violation():
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("fault", "operation", "violation"), [
-    ("acknowledges-early", "commit", "did not reach a quorum"), ("reorders", "unversioned", "the unversioned file .* has the content")])
+    ("acknowledges-early", "commit", "did not reach a quorum"), ("reorders", "unversioned", "the unversioned file .* has the content"),
+    ("does-not-compare", "change_set", "the branch landed has forked")])
 def test_the_checker_finds_a_broken_promise(fault, operation, violation):
     """The schedule of a run is random, so several runs are allowed."""
     assert any(re.search(violation, check("--seconds", 12, "--patience", 15, "--seed", seed, "--only", operation, "--fault", fault).stdout)
