@@ -111,10 +111,10 @@ def stored_messages(folder: Path) -> dict[int, bytes]:
     return messages
 
 
-def stream_difference(paths: list[Path]) -> str:
-    """Returns how the servers' copies of the stream differ, or an empty string. nats-server 2.9 can lose acknowledged messages on
-    one server after a partition. Hosts that read from different servers then differ, too."""
-    copies = [stored_messages(path.parent / "nats") for path in paths]
+def stream_difference(folders: list[Path]) -> str:
+    """Returns how the servers' copies of the stream in the hosts' FOLDERS differ, or an empty string. nats-server 2.9 can lose
+    acknowledged messages on one server after a partition. Hosts that read from different servers then differ, too."""
+    copies = [stored_messages(folder / "nats") for folder in folders]
     different = [sequence for sequence in sorted(set.union(*map(set, copies)))
                  if len({copy.get(sequence) for copy in copies}) > 1]
     return f"the servers' copies of the stream differ in {len(different)} messages from {different[0]} on" if different else ""

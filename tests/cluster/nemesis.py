@@ -13,6 +13,7 @@ from history import History, Isolation, Loss
 from support import program
 from support.cluster import Cluster, Host
 from support.disk import empty, fill_up
+from support.process import wait_until
 
 #: Seconds for which a disturbance lasts. JetStream elects a new leader after 4 to 9 seconds.
 DURATION = (2.0, 12.0)
@@ -134,17 +135,18 @@ class Nemesis:
         self.heals.append(make_space)
 
     def lose_files(self, host: Host) -> None:
-        """Deletes the repository, the stream and the state of HOST. Later copies the repository from another host, as
-        quarry-cluster(7) describes."""
+        """Deletes the repository, the stream and the state of HOST. Later the host joins again, as quarry-cluster(7)
+        describes."""
         begin = self.history.now()
         if not host.publish():
             return self.history.note(f"host {host.number} keeps its files, because it cannot publish its changes")
+
+        def join() -> None:
+            wait_until(lambda: host.status().get("connected"), f"the connection of {host.name}")
+            program.succeeds("replica", "join", "--config", host.folder / "quarryd.conf")
+            self.history.losses.append(Loss(host.number, begin, self.history.now()))
+        self.heals.append(join)  # runs after the programs have started, because heal() goes backwards
         self.kill_quarryd(host)
         self.kill_nats(host)
-        for path in (host.folder / "nats", host.folder / "replica", *host.folder.glob(f"{host.repository.name}*")):
-            shutil.rmtree(path) if path.is_dir() else path.unlink()
-
-        def restore() -> None:
-            program.succeeds("backup", self.cluster.host(host.others[0]).repository, host.repository)
-            self.history.losses.append(Loss(host.number, begin, self.history.now()))
-        self.heals.append(restore)
+        for path in (host.folder / "nats", host.folder / "replica", *host.repository.parent.iterdir()):
+            shutil.rmtree(path) if path.is_dir() else path.unlink(missing_ok=True)

@@ -161,7 +161,7 @@ jetstream {{ store_dir: "{self.folder}/nats", max_memory_store: 64MB, max_file_s
         return self.url.replace("://", f"://{login}:{password}@")
 
     def browser(self) -> Browser:
-        return Browser(PORT, address=self.address)
+        return Browser(PORT, "/project" if self.has_folder else "", address=self.address)
 
     def log(self) -> str:
         path = self.folder / "error.log"
@@ -213,7 +213,7 @@ jetstream {{ store_dir: "{self.folder}/nats", max_memory_store: 64MB, max_file_s
             client.settimeout(PATIENCE)
             try:
                 client.connect(str(self.folder / "replica.sock"))
-                client.sendall(b"publish www \n")
+                client.sendall(b"publish www project\n" if self.has_folder else b"publish www \n")
                 return client.recv(3) == b"ok "
             except OSError:
                 return False
