@@ -345,7 +345,13 @@ void Applier::apply_to(const std::string& project, std::vector<Entry>&& entries)
   if (!applied) wait_with(project, *one, std::move(entries), applied.error());
 }
 
-/// Applies ENTRIES and sets the position of ONE to SEQUENCE.
+bool Applier::must_rewind(const std::string& project) const {
+  const std::lock_guard lock(mutex_);
+  return rewinds_.contains(project);
+}
+
+/// Applies ENTRIES and sets the position of ONE to SEQUENCE, unless entries before ENTRIES have to be
+/// read again.
 Result<void> Applier::apply(const ReplicatedPtr& one, const std::vector<Entry>& entries,
                             std::uint64_t sequence) {
   std::vector<sync::IncomingEntry> incoming;
@@ -356,13 +362,14 @@ Result<void> Applier::apply(const ReplicatedPtr& one, const std::vector<Entry>& 
                         .content = each.content});
   }
   const sync::ReplicaPosition end{position_.created, sequence};
+  bool is_skipped = false;
   const auto applied = repositories_->use(one, [&](sync::Replication& replication) -> Result<void> {
+    const std::string project = repositories_->facts(*one).project;
+    // Opening the repository can show that it lacks earlier entries. These and ENTRIES are read again.
+    is_skipped = must_rewind(project);
+    if (is_skipped) return {};
     QUARRY_TRY(replication.apply(incoming, end));
-    std::string project;
-    repositories_->change(*one, [&](Facts& facts) {
-      facts.position = end;
-      project = facts.project;
-    });
+    repositories_->change(*one, [&](Facts& facts) { facts.position = end; });
     const std::lock_guard lock(mutex_);
     if (!replication.has_unrecorded_position()) {
       unrecorded_.erase(project);
@@ -447,7 +454,7 @@ bool Applier::retry(const std::string& project, Waiting& waiting) {
   // First the rewind, so that catch_up() does not take the repository for current in between.
   if (!has_entries || waiting.has_more) {
     const std::lock_guard lock(mutex_);
-    rewinds_[project] = end;
+    rewinds_.try_emplace(project, end);
   }
   end_waiting(*one);
   return true;

@@ -88,6 +88,7 @@ class Applier final : public ReadPosition {
   void run();
   bool is_stopping() const;
   bool has_applied(const Replicated& one, std::uint64_t sequence) const;
+  bool must_rewind(const std::string& project) const;
   bool can_skip_to(const Replicated& one, const sync::ReplicaPosition& end) const;
   bool go_on_reading();
   Result<void> find_position();

@@ -470,6 +470,28 @@ TEST_CASE_FIXTURE(Group, "a host that lacks changes of other hosts does not win 
   CHECK(eventually([&] { return claim(two).has_value(); }));
 }
 
+TEST_CASE_FIXTURE(Group, "no change is lost while another program locks a repository for a time") {
+  start();
+  one.put_and_publish("first");
+  CHECK(eventually([&] { return two.has("first"); }));
+  OtherProgram other(two.file());
+  int later = 0;
+  for (int i = 0; i < 10; ++i) {
+    const std::string name = std::to_string(i);
+    other.run("BEGIN IMMEDIATE");
+    one.put_and_publish("locked " + name);
+    CHECK(eventually([&] { return two.status("a").value("lag_messages", 0) > 0; }));
+    one.put_and_publish("more " + name);
+    other.run("COMMIT");
+    // Other messages arrive while the waiting ones are tried again.
+    while (!two.has("locked " + name)) one.put_and_publish("later " + std::to_string(++later));
+    CHECK(eventually(
+        [&] { return two.has("more " + name) && two.has("later " + std::to_string(later)); }));
+  }
+  CHECK(two.requests() == 0);  // no comparison of hosts has repaired it
+  CHECK(eventually([&] { return are_equal(); }));
+}
+
 TEST_CASE_FIXTURE(Group,
                   "messages about unknown projects are skipped until the repository arrives") {
   REQUIRE(repository::init(one.file("b"), {.project_name = "b", .user = "ann"}));
