@@ -281,6 +281,7 @@ def test_a_file_that_is_not_a_repository(tmp_path):
     (b"GET / HTTP/1.0\r\nX: " + b"x" * 100000, 431),
 ])
 def test_bad_requests_are_refused_and_change_nothing(fresh, request_text, status):
+    repofile.set_config(fresh, "backoffice-disable", "1")
     with repofile.unchanged(fresh):
         for command in ("http", "test-http"):
             first, headers, body = parts(run([command, fresh], request_text))

@@ -28,7 +28,7 @@ def hosts(tmp_path: Path, fresh: Path) -> Iterator[Cluster]:
         try:
             for host in made.hosts:
                 with (host.folder / "quarryd.conf").open("a") as configuration:
-                    configuration.write("changes = on\nchanges.scan = 1s\nchanges.retry_delay = 1s\n")
+                    configuration.write("changes.scan = 1s\nchanges.retry_delay = 1s\n")
             made.start()
             yield made
         finally:

@@ -134,6 +134,7 @@ def test_an_access_log_without_a_reader_loses_whole_lines_and_counts_them(start,
     lost = metrics.value("quarry_log_lost_lines_total", log="access", pool="www")
     assert lost > 0 and metrics.value("quarry_log_lost_lines_total", log="error") == 0
     server.reload()
+    wait_until(lambda: "the children of earlier generations have exited" in server.log(), "the end of the earlier children")
     metrics.wait_for(lost, "quarry_log_lost_lines_total", log="access", pool="www")
     with fifo.open("rb", buffering=0) as reading:
         os.set_blocking(reading.fileno(), False)
@@ -143,4 +144,4 @@ def test_an_access_log_without_a_reader_loses_whole_lines_and_counts_them(start,
         ask(server, {"HTTP_X": "seen"})
         assert reading.read(1 << 20) == b"<- - seen>\n"
     # Lost lines are reported at most once per second, when a line is written.
-    wait_until(lambda: ask(server, {}) and reported(server.log(), f"access log {fifo}") == lost, "the report")
+    wait_until(lambda: ask(server, {}) and reported(server.log(), f"access log {fifo}") == lost, lambda: f"{lost} in {server.log()}")
