@@ -134,10 +134,10 @@ NatsStream::Attempt NatsStream::attempt(const Inbox& mailbox,
 
 Result<std::uint64_t> NatsStream::publish(std::span<const NewStreamMessage> messages,
                                           milliseconds time) {
-  if (messages.empty()) return fail(ErrorCode::kInvalid, "there are no messages to publish");
+  if (messages.empty()) return fail(ErrorCode::kInvalid, "the list of messages is empty");
   const auto end = Clock::now() + time;
   const auto patience = messages.size() == 1 ? kPatienceForOne : kPatienceForSeveral;
-  Error error{ErrorCode::kBusy, "there is no connection"};
+  Error error{ErrorCode::kBusy, "not connected to a server"};
   for (;;) {
     const Link current = connected_link(end);
     if (!current) break;
@@ -200,7 +200,7 @@ Result<NatsStream::Stored> NatsStream::store_after(std::uint64_t expected, natsM
 Result<std::uint64_t> NatsStream::publish_after(std::uint64_t expected,
                                                 std::span<const NewStreamMessage> messages,
                                                 milliseconds time) {
-  if (messages.empty()) return fail(ErrorCode::kInvalid, "there are no messages to publish");
+  if (messages.empty()) return fail(ErrorCode::kInvalid, "the list of messages is empty");
   const auto end = Clock::now() + time;
   const NewStreamMessage& first = messages.front();
   QUARRY_TRY_ASSIGN(const Message message, new_message(prefix_ + first.project, "", first.content));

@@ -57,7 +57,7 @@ Result<void> add_mails(MailOutbox& outbox, AlertTiming timing, const Subscriber&
 }
 
 /// Tells the other hosts of the group, if there is one, that ALERTS are in a digest. Leaves out those
-/// that are not published yet, because the other hosts must get the artifacts before they are told.
+/// that are not published yet, because the other hosts must get the artifacts first.
 Result<void> tell_other_hosts(Repository& repository, std::vector<PendingAlert>& alerts) {
   ReplicaTables tables(repository);
   QUARRY_TRY_ASSIGN(const bool is_replicated, tables.exist());

@@ -13,7 +13,7 @@
 namespace quarry::backoffice {
 
 /// Claims some of the earliest pending alerts. Returns the number of events; 0 if no alerts were
-/// pending. Other hosts are told of a digest.
+/// pending. Other hosts are notified of a digest.
 Result<std::size_t> claim_alerts(repository::Repository& repository, repository::AlertTiming timing,
                                  repository::MailTime now);
 

@@ -1,4 +1,4 @@
-"""Three hosts that replicate a repository: what is replicated, and what clients are told while the NATS servers are down."""
+"""Three hosts that replicate a repository: what is replicated, and which errors clients get while the NATS servers are down."""
 
 import json
 import os
